@@ -1,0 +1,3 @@
+//! To be written.
+mod summary;
+pub use summary::*;

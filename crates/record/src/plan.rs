@@ -1,0 +1,182 @@
+use crate::{LengthLaw, Span};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The value of [`Plan::scrape`] that turns scraping off.
+pub const SCRAPE_OFF: &str = "off";
+
+/// Everything that decides what a run sends and how it is judged: `plan.toml`, every default spelled out.
+/// The keys are the command line's flags. Secrets are never part of it: `api-key-env` names a variable.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Plan {
+    /// Base address of the server, with or without `/v1`. Absent: the embedded mock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Model name. Absent: the one that the server serves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Which route carries the load.
+    pub endpoint: Endpoint,
+    /// Levels: requests in flight at once, rising.
+    pub concurrency: Vec<u32>,
+    /// Measured requests per level. Absent with `duration`: the window, or the rule of `min-window`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u32>,
+    /// Length of the measured window per level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub duration: Option<Span>,
+    /// With neither `requests` nor `duration`: the shortest window per level.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub min_window: Span,
+    /// Warm-up requests per level. Absent: one per slot, at least two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<u32>,
+    /// How often each level is run.
+    pub repeats: u32,
+    /// Prompt length, tokens, of generated prompts.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub input_tokens: LengthLaw,
+    /// `max_tokens` of each request.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub output_tokens: LengthLaw,
+    /// File of prompts, used instead of generated ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<PathBuf>,
+    /// File with a system prompt shared by all requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system: Option<PathBuf>,
+    /// Sampling temperature.
+    pub temperature: f64,
+    /// Seed of everything that is drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Service level objectives: `at 10: ttft p95 < 1s, tpot p95 < 50ms`; several are parted by `;`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slo: Option<String>,
+    /// Address of the metrics page, or `off`. Absent: `/metrics` of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scrape: Option<String>,
+    /// Time between two scrapes.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub scrape_interval: Span,
+    /// Name of the environment variable that holds the API key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    /// A `tokenizer.json`, to make prompts of exact length and to count output where the server sends no usage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<PathBuf>,
+    /// Asks the server to generate all `max_tokens`.
+    pub ignore_eos: bool,
+    /// Limit for a whole request.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub timeout: Span,
+    /// Worker threads that send.
+    pub workers: u32,
+    /// Where run folders are made.
+    pub out: PathBuf,
+    /// Engine of the embedded mock; used only without `url`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mock: Option<MockEngine>,
+}
+
+/// Which route carries the load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Endpoint {
+    /// `/v1/chat/completions`.
+    Chat,
+    /// `/v1/completions`.
+    Completions,
+}
+
+/// The engine model of the mock server: continuous batching with a slot limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct MockEngine {
+    /// Name of the model that it serves.
+    pub model: String,
+    /// Largest number of requests in the running batch.
+    pub max_num_seqs: u32,
+    /// Largest prompt plus answer, tokens.
+    pub max_model_len: u32,
+    /// Prefill: fixed part per request.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub prefill_base: Span,
+    /// Prefill: per prompt token.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub prefill_per_token: Span,
+    /// Decode step: fixed part.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub decode_base: Span,
+    /// Decode step: per sequence in the batch.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub decode_per_seq: Span,
+    /// Size of a KV-cache block, tokens.
+    pub block_size: u32,
+    /// KV-cache blocks.
+    pub num_blocks: u32,
+}
+
+impl Endpoint {
+    /// The path below the base address.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Chat => "/v1/chat/completions",
+            Self::Completions => "/v1/completions",
+        }
+    }
+}
+
+impl Default for MockEngine {
+    /// Eight slots: a sweep from 1 to 32 shows a knee at 8.
+    fn default() -> Self {
+        Self {
+            model: "mock".to_owned(),
+            max_num_seqs: 8,
+            max_model_len: 8192,
+            prefill_base: Span::from_millis(10),
+            prefill_per_token: Span::new(std::time::Duration::from_micros(20)),
+            decode_base: Span::from_millis(4),
+            decode_per_seq: Span::new(std::time::Duration::from_micros(50)),
+            block_size: 16,
+            num_blocks: 8192,
+        }
+    }
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            url: None,
+            model: None,
+            endpoint: Endpoint::Chat,
+            concurrency: vec![1, 2, 4, 8, 16, 32],
+            requests: None,
+            duration: None,
+            min_window: Span::from_millis(30_000),
+            warmup: None,
+            repeats: 1,
+            input_tokens: LengthLaw::Fixed(256),
+            output_tokens: LengthLaw::Fixed(128),
+            prompts: None,
+            system: None,
+            temperature: 0.0,
+            seed: None,
+            slo: None,
+            scrape: None,
+            scrape_interval: Span::from_millis(500),
+            api_key_env: None,
+            tokenizer: None,
+            ignore_eos: false,
+            timeout: Span::from_millis(600_000),
+            workers: 1,
+            out: PathBuf::from("runs"),
+            mock: None,
+        }
+    }
+}
