@@ -1,1 +1,3 @@
-//! To be written.
+//! Bytes in, values out: the formats that an LLM server speaks, without any I/O.
+
+pub mod encode;
