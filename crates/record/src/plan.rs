@@ -132,6 +132,18 @@ impl Endpoint {
     }
 }
 
+impl std::str::FromStr for Endpoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "chat" => Ok(Self::Chat),
+            "completions" => Ok(Self::Completions),
+            _ => Err(format!("`{text}` is not a route; write chat or completions")),
+        }
+    }
+}
+
 impl Default for MockEngine {
     /// Eight slots: a sweep from 1 to 32 shows a knee at 8.
     fn default() -> Self {

@@ -1,1 +1,37 @@
-//! To be written.
+//! A whole sweep: the plan completed and checked, the server looked at, the levels run, the evidence kept, the report
+//! made.
+//!
+//! ```text
+//! read_plan / Plan -> resolve -> sweep -> RunFolder -> render
+//! ```
+//!
+//! [`sweep`] runs in real time over sockets, or, over in-memory pipes within one paused runtime ([`Link::Memory`]),
+//! in virtual time: then the same plan and seed give the same run folder byte for byte.
+//! [`render`] makes the report of a folder, now or later, from the folder alone.
+
+mod check;
+mod error;
+mod events;
+mod folder;
+mod plan;
+mod preflight;
+mod render;
+mod run;
+mod supply;
+mod template;
+mod wall;
+mod watch;
+mod whole;
+mod writer;
+
+pub use check::{CheckOptions, CheckReport, CheckRow, CheckState, check};
+pub use error::{ErrorKind, SweepError};
+pub use events::{Observer, Silent, SweepEvent};
+pub use folder::RunFolder;
+pub use plan::{Resolved, demo_plan, read_plan, resolve};
+pub use plimsoll_driver::{Progress, Stop};
+pub use plimsoll_transport::{MemoryDial, Secret};
+pub use render::{Rendered, render};
+pub use run::Ending;
+pub use wall::WallStamp;
+pub use whole::{Done, Link, Setup, sweep};

@@ -1,1 +1,33 @@
-//! To be written.
+//! One HTTP exchange over one connection, every event of the stream stamped where its bytes leave the socket.
+//!
+//! A [`Slot`] is one virtual user: it keeps a connection alive, opens a new one when the old is stale, and turns one
+//! prepared request into a [`Trace`]: what came when, which text, which usage, and how it ended. Requests are never
+//! retried: one planned request is one POST.
+//!
+//! **Stamps.** hyper hands a body's frame to its consumer in a later poll than the one that read it from the socket.
+//! Under load that is microseconds at the median and milliseconds at the tail, so stamps are taken in the `poll_read`
+//! of an I/O wrapper ([`Sensor`]). hyper reads no further while a frame waits for its consumer, hence the sensor's
+//! last read is the read that brought the frame. The time from that read to the frame's use is kept as `client_lag`.
+//!
+//! [`fetch`] makes one small request of another kind (metrics pages, model lists) over a connection of its own.
+
+mod connection;
+mod dial;
+mod error;
+mod exchange;
+mod fetch;
+mod head;
+mod io;
+mod sensor;
+mod slot;
+mod stream;
+mod trace;
+
+pub use dial::{Dial, MemoryDial};
+pub use error::TransportError;
+pub use exchange::Limits;
+pub use fetch::{FetchLimits, Reply, fetch};
+pub use head::{Head, Secret};
+pub use sensor::Sensor;
+pub use slot::Slot;
+pub use trace::{Clock, Trace};

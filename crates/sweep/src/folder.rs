@@ -1,0 +1,127 @@
+//! The run folder: made before the load, appended to as requests end, read back for the report.
+
+use crate::{SweepError, wall::WallStamp};
+use plimsoll_metrics::RunData;
+use plimsoll_record::{Conditions, Plan, files, read_lines};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// A folder on disk.
+#[derive(Clone, Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+impl RunFolder {
+    /// Makes `<out>/<time>-<model>`; with a number behind it if that is taken.
+    pub fn create(out: &Path, started: &WallStamp, model: &str) -> Result<Self, SweepError> {
+        fs::create_dir_all(out).map_err(|error| SweepError::write(out, &error))?;
+        let name = format!("{}-{}", started.folder(), file_name(model));
+        for attempt in 1..1000 {
+            let path = out.join(if attempt == 1 { name.clone() } else { format!("{name}-{attempt}") });
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self { path }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(SweepError::write(&path, &error)),
+            }
+        }
+        Err(SweepError::other(format!("{} has too many runs of the same second", out.display())))
+    }
+
+    /// An existing run folder.
+    pub fn open(path: &Path) -> Result<Self, SweepError> {
+        let folder = Self { path: path.to_owned() };
+        if !path.is_dir() {
+            return Err(SweepError::usage(format!("{} is not a folder; name a run folder, such as runs/<time>-<model>", path.display())));
+        }
+        if !folder.file(files::PLAN).is_file() {
+            return Err(SweepError::usage(format!("{} is not a run folder: it has no {}", path.display(), files::PLAN)));
+        }
+        Ok(folder)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Path of one of its files.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Writes a whole file: first beside its place, then moved there, so that a reader never sees half of it.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), SweepError> {
+        let path = self.file(name);
+        let beside = self.file(&format!(".{name}.new"));
+        let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, &path));
+        written.map_err(|error| SweepError::write(&path, &error))
+    }
+
+    /// Writes plan and conditions.
+    pub fn write_head(&self, plan: &Plan, conditions: &Conditions) -> Result<(), SweepError> {
+        let plan = toml::to_string(plan).map_err(|error| SweepError::other(format!("the plan has no TOML form: {error}")))?;
+        self.write(files::PLAN, &plan)?;
+        let conditions = serde_json::to_string_pretty(conditions)
+            .map_err(|error| SweepError::other(format!("the conditions have no JSON form: {error}")))?;
+        self.write(files::CONDITIONS, &(conditions + "\n"))
+    }
+
+    /// Reads everything that the report needs. Lines that cannot be read are counted; a file of lines that does not
+    /// exist yet is empty, as a killed run may leave it.
+    pub fn read(&self) -> Result<RunData, SweepError> {
+        let plan = self.text(files::PLAN)?;
+        let plan = toml::from_str(&plan).map_err(|error| SweepError::usage(format!("{}: {error}", self.file(files::PLAN).display())))?;
+        let conditions = self.text(files::CONDITIONS)?;
+        let conditions = serde_json::from_str(&conditions)
+            .map_err(|error| SweepError::usage(format!("{}: {error}", self.file(files::CONDITIONS).display())))?;
+        let requests = read_lines(&self.bytes(files::REQUESTS)?);
+        let phases = read_lines(&self.bytes(files::PHASES)?);
+        let samples = read_lines(&self.bytes(files::SAMPLES)?);
+        let bad_lines = requests.bad.len() + phases.bad.len() + samples.bad.len();
+        Ok(RunData {
+            plan,
+            conditions,
+            phases: phases.records,
+            requests: requests.records,
+            samples: samples.records,
+            bad_lines,
+        })
+    }
+
+    fn text(&self, name: &str) -> Result<String, SweepError> {
+        let path = self.file(name);
+        fs::read_to_string(&path).map_err(|error| SweepError::read(&path, &error))
+    }
+
+    fn bytes(&self, name: &str) -> Result<Vec<u8>, SweepError> {
+        let path = self.file(name);
+        match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            read => read.map_err(|error| SweepError::read(&path, &error)),
+        }
+    }
+}
+
+/// A model's name as part of a file name.
+fn file_name(model: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = model.chars().map(safe).take(60).collect();
+    let name = name.trim_matches(['.', '-']).to_owned();
+    if name.is_empty() { "model".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_name_cannot_leave_the_folder() {
+        assert_eq!(file_name("meta-llama/Llama-3.1-8B"), "meta-llama-Llama-3.1-8B");
+        assert_eq!(file_name("../../etc/passwd"), "etc-passwd");
+        assert_eq!(file_name("한국어"), "model");
+        assert_eq!(file_name(&"x".repeat(500)).len(), 60);
+    }
+}

@@ -1,0 +1,104 @@
+//! Requests made ahead of their use.
+
+use bytes::Bytes;
+use plimsoll_driver::{Prepared, Stream, Supply};
+use plimsoll_workload::{PlannedRequest, Workload};
+use std::sync::{
+    Arc,
+    mpsc::{Receiver, sync_channel},
+};
+
+/// Which requests one worker sends at one level.
+#[derive(Clone)]
+pub struct Share {
+    pub workload: Arc<Workload>,
+    pub template: Arc<dyn Fn(&PlannedRequest) -> Bytes + Send + Sync>,
+    pub level: u32,
+    pub repeat: u32,
+    /// The worker's number.
+    pub worker: u32,
+    /// Number of workers: request k is worker k mod this.
+    pub of: u32,
+}
+
+impl Share {
+    fn prepare(&self, stream: Stream, index: u64) -> Prepared {
+        let id = u64::from(self.worker) + index * u64::from(self.of.max(1));
+        let drawn_from = match stream {
+            Stream::Warmup => plimsoll_workload::Stream::Warmup,
+            Stream::Load => plimsoll_workload::Stream::Load,
+        };
+        let planned = self.workload.request(self.level, self.repeat, drawn_from, id);
+        Prepared {
+            id,
+            body: (self.template)(&planned),
+            asked_input_tokens: planned.asked_input_tokens,
+            max_tokens: planned.max_tokens,
+        }
+    }
+}
+
+/// Makes each request when it is asked for: for paused time, where making takes no time.
+pub struct Inline {
+    share: Share,
+    warmups: u64,
+    loads: u64,
+}
+
+impl Inline {
+    pub const fn new(share: Share) -> Self {
+        Self { share, warmups: 0, loads: 0 }
+    }
+}
+
+impl Supply for Inline {
+    fn next(&mut self, stream: Stream) -> Option<Prepared> {
+        let index = match stream {
+            Stream::Warmup => &mut self.warmups,
+            Stream::Load => &mut self.loads,
+        };
+        let prepared = self.share.prepare(stream, *index);
+        *index += 1;
+        Some(prepared)
+    }
+}
+
+/// Makes requests on threads of their own, a few hundred ahead of their use.
+pub struct Ahead {
+    warmups: Receiver<Prepared>,
+    loads: Receiver<Prepared>,
+}
+
+/// How many requests of a stream are made ahead beyond two per slot.
+const DEPTH: usize = 64;
+
+impl Ahead {
+    /// Starts the threads; they end when the supply is dropped.
+    pub fn start(share: &Share) -> Self {
+        Self { warmups: produce(share.clone(), Stream::Warmup), loads: produce(share.clone(), Stream::Load) }
+    }
+}
+
+fn produce(share: Share, stream: Stream) -> Receiver<Prepared> {
+    let (sender, receiver) = sync_channel(DEPTH + 2 * share.level as usize);
+    let make = move || {
+        for index in 0.. {
+            if sender.send(share.prepare(stream, index)).is_err() {
+                return;
+            }
+        }
+    };
+    // Without its thread the channel is closed, the supply empty, and the level ends at once and is reported as partial.
+    drop(std::thread::Builder::new().name("plimsoll-supply".to_owned()).spawn(make));
+    receiver
+}
+
+impl Supply for Ahead {
+    fn next(&mut self, stream: Stream) -> Option<Prepared> {
+        let ready = match stream {
+            Stream::Warmup => &self.warmups,
+            Stream::Load => &self.loads,
+        };
+        ready.recv().ok()
+    }
+}

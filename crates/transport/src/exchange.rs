@@ -1,0 +1,134 @@
+use crate::{Clock, Trace, TransportError, connection::Connection, slot::gap, stream::Follower};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::{Request, Response, body::Incoming};
+use plimsoll_record::Outcome;
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+/// Bounds of one exchange. What a server sends is bounded in size; time is bounded by the caller.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Largest body that is not an event stream, bytes.
+    pub body: usize,
+    /// Longest line of an event stream, bytes.
+    pub line: usize,
+    /// Most events of one stream.
+    pub events: usize,
+    /// Most text kept, bytes.
+    pub text: usize,
+    /// True when the response shall be an event stream.
+    pub stream: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { body: 64 << 20, line: 64 << 20, events: 1 << 20, text: 64 << 10, stream: true }
+    }
+}
+
+/// Sends `request` and follows the response. Returns whether the connection can take another request.
+pub async fn run(
+    connection: &mut Connection,
+    request: Request<Full<Bytes>>,
+    clock: Clock,
+    limits: Limits,
+    linger: Duration,
+    trace: &mut Trace,
+) -> bool {
+    connection.sensor.arm();
+    let sensor = connection.sensor.clone();
+    let response = {
+        let (sender, mut wheel) = connection.parts();
+        wheel.drive(sender.send_request(request)).await
+    };
+    trace.sent = sensor.first_write().map(|instant| clock.nanos(instant));
+    let response = match response {
+        Ok(response) => response,
+        Err(error) => {
+            let error = TransportError::from_hyper(&error, false);
+            trace.end = Some(clock.nanos(Instant::now()));
+            trace.fail(error.kind(), error.to_string());
+            return false;
+        }
+    };
+    trace.head = Some(clock.nanos(sensor.last_read()));
+    trace.http_status = Some(response.status().as_u16());
+    follow(connection, response, clock, limits, linger, trace).await
+}
+
+async fn follow(
+    connection: &mut Connection,
+    response: Response<Incoming>,
+    clock: Clock,
+    limits: Limits,
+    linger: Duration,
+    trace: &mut Trace,
+) -> bool {
+    let sensor = connection.sensor.clone();
+    let mut follower = Follower::new(&response, limits);
+    let mut body = response.into_body();
+    loop {
+        match connection.drive(body.frame()).await {
+            Some(Ok(frame)) => {
+                let Ok(data) = frame.into_data() else { continue };
+                let read = sensor.last_read();
+                trace.client_lag = trace.client_lag.max(gap(clock, read, Instant::now()));
+                if let Err(error) = follower.push(&data, clock.nanos(read), sensor.reads(), trace) {
+                    trace.end = Some(clock.nanos(read));
+                    trace.fail(error.kind(), error.to_string());
+                    return false;
+                }
+                if follower.is_done() {
+                    return drain(connection, body, clock, linger, trace).await;
+                }
+            }
+            Some(Err(error)) => {
+                let error = TransportError::from_hyper(&error, true);
+                let at = clock.nanos(Instant::now());
+                follower.finish(clock.nanos(sensor.last_read()), sensor.reads(), trace);
+                trace.end = Some(at);
+                // A stream that has told its end is complete, however the connection went down.
+                trace.fail(error.kind(), error.to_string());
+                return false;
+            }
+            None => {
+                let at = clock.nanos(sensor.last_read());
+                follower.finish(at, sensor.reads(), trace);
+                trace.end = Some(at);
+                follower.judge(trace);
+                return true;
+            }
+        }
+    }
+}
+
+/// After `[DONE]`: waits a moment for the end of the body, which frees the connection for the next request.
+/// What comes meanwhile is no part of the answer.
+async fn drain(connection: &mut Connection, mut body: Incoming, clock: Clock, linger: Duration, trace: &mut Trace) -> bool {
+    let sensor = connection.sensor.clone();
+    let done = clock.nanos(sensor.last_read());
+    if trace.outcome.is_none() {
+        trace.outcome = Some(Outcome::Ok);
+    }
+    let ended = timeout(linger, async {
+        loop {
+            match connection.drive(body.frame()).await {
+                Some(Ok(_)) => {}
+                Some(Err(_)) => return false,
+                None => return true,
+            }
+        }
+    })
+    .await;
+    match ended {
+        Ok(reusable) => {
+            trace.end = Some(clock.nanos(sensor.last_read()).max(done));
+            reusable
+        }
+        Err(_) => {
+            trace.end = Some(done);
+            false
+        }
+    }
+}

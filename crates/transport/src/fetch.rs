@@ -1,0 +1,109 @@
+use crate::{Dial, Head, TransportError, connection::Connection};
+use bytes::{Bytes, BytesMut};
+use http_body_util::{BodyExt, Full};
+use hyper::{Method, Request};
+use plimsoll_record::FailureKind;
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+/// Bounds of a small request.
+#[derive(Clone, Copy, Debug)]
+pub struct FetchLimits {
+    /// Largest body, bytes.
+    pub body: usize,
+    /// For the whole exchange, the connection included.
+    pub time: Duration,
+}
+
+impl Default for FetchLimits {
+    fn default() -> Self {
+        Self { body: 16 << 20, time: Duration::from_secs(10) }
+    }
+}
+
+/// A whole response.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// Status.
+    pub status: u16,
+    /// Headers whose values are text, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// Body.
+    pub body: Bytes,
+    /// When the request was handed to the socket.
+    pub sent: Instant,
+    /// The read that completed the head.
+    pub first_byte: Instant,
+    /// The read that completed the body.
+    pub ended: Instant,
+}
+
+impl Reply {
+    /// Value of a header, by its lower-case name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// One request over a connection of its own: `GET` without a body, `POST` of JSON with one.
+pub async fn fetch(
+    dial: &Dial,
+    head: &Head,
+    path: &str,
+    body: Option<Bytes>,
+    limits: FetchLimits,
+) -> Result<Reply, TransportError> {
+    match timeout(limits.time, fetch_unbounded(dial, head, path, body, limits.body)).await {
+        Ok(reply) => reply,
+        Err(_) => Err(TransportError::timeout(format!("no complete answer from {path} within {:?}", limits.time))),
+    }
+}
+
+async fn fetch_unbounded(
+    dial: &Dial,
+    head: &Head,
+    path: &str,
+    body: Option<Bytes>,
+    limit: usize,
+) -> Result<Reply, TransportError> {
+    let mut connection = Connection::open(dial).await?;
+    let sensor = connection.sensor.clone();
+    let mut request = Request::new(Full::new(body.clone().unwrap_or_default()));
+    *request.uri_mut() = path
+        .parse()
+        .map_err(|error| TransportError::new(FailureKind::BadPayload, format!("`{path}` is not a path: {error}")))?;
+    request.headers_mut().clone_from(&head.headers);
+    if body.is_some() {
+        *request.method_mut() = Method::POST;
+        request.headers_mut().insert(
+            hyper::header::CONTENT_TYPE,
+            hyper::header::HeaderValue::from_static("application/json"),
+        );
+    }
+    sensor.arm();
+    let response = {
+        let (sender, mut wheel) = connection.parts();
+        wheel.drive(sender.send_request(request)).await
+    }
+    .map_err(|error| TransportError::from_hyper(&error, false))?;
+    let first_byte = sensor.last_read();
+    let status = response.status().as_u16();
+    let headers = response
+        .headers()
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
+        .collect();
+    let mut incoming = response.into_body();
+    let mut bytes = BytesMut::new();
+    while let Some(frame) = connection.drive(incoming.frame()).await {
+        let frame = frame.map_err(|error| TransportError::from_hyper(&error, true))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if bytes.len() + data.len() > limit {
+            let message = format!("the body of {path} is larger than {limit} bytes");
+            return Err(TransportError::new(FailureKind::BadPayload, message));
+        }
+        bytes.extend_from_slice(&data);
+    }
+    let sent = sensor.first_write().unwrap_or(first_byte);
+    Ok(Reply { status, headers, body: bytes.freeze(), sent, first_byte, ended: sensor.last_read() })
+}

@@ -1,0 +1,91 @@
+use crate::{Clock, Dial, Head, Limits, Trace, TransportError, connection::Connection, exchange};
+use bytes::Bytes;
+use hyper::{Request, Uri};
+use plimsoll_record::{FailureKind, Nanos};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long the end of a body may lag behind `[DONE]` before the connection is given up instead of being reused.
+const LINGER: Duration = Duration::from_millis(250);
+
+/// One virtual user: a keep-alive connection that carries one request at a time.
+#[derive(Debug)]
+pub struct Slot {
+    dial: Dial,
+    head: Head,
+    uri: Uri,
+    limits: Limits,
+    connection: Option<Connection>,
+    served: bool,
+}
+
+impl Slot {
+    /// A slot that posts to `path`, not connected yet.
+    pub fn new(dial: Dial, head: Head, path: &str, limits: Limits) -> Result<Self, TransportError> {
+        let uri = path
+            .parse()
+            .map_err(|error| TransportError::new(FailureKind::BadPayload, format!("`{path}` is not a path: {error}")))?;
+        let head = head.with("content-type", "application/json");
+        Ok(Self { dial, head, uri, limits, connection: None, served: false })
+    }
+
+    /// Opens the connection, so that no request has to wait for it.
+    pub async fn connect(&mut self) -> Result<(), TransportError> {
+        self.connection = Some(Connection::open(&self.dial).await?);
+        self.served = false;
+        Ok(())
+    }
+
+    /// Posts `body` and follows the response to its end. Whatever happens stands in `trace`, also when the future is
+    /// dropped half-way; then [`Slot::cut_off`] must be called.
+    pub async fn post(&mut self, body: Bytes, clock: Clock, trace: &mut Trace) {
+        if let Err(error) = self.ready(clock, trace).await {
+            trace.end = Some(clock.now());
+            trace.fail(error.kind(), error.to_string());
+            return;
+        }
+        let Some(connection) = self.connection.as_mut() else { return };
+        let request = self.request(body);
+        self.served = true;
+        let reusable = exchange::run(connection, request, clock, self.limits, LINGER, trace).await;
+        if !reusable {
+            self.connection = None;
+        }
+    }
+
+    /// Ends an exchange whose future was dropped, and its connection; a server takes that as a hang-up.
+    pub fn cut_off(&mut self, clock: Clock, trace: &mut Trace, kind: FailureKind, message: &str) {
+        if let Some(connection) = self.connection.take() {
+            trace.sent = trace.sent.or_else(|| Some(clock.nanos(connection.sensor.first_write()?)));
+        }
+        trace.end = Some(clock.now());
+        trace.fail(kind, message);
+    }
+
+    /// A connection that can take a request: the old one if it is alive, else a new one.
+    async fn ready(&mut self, clock: Clock, trace: &mut Trace) -> Result<(), TransportError> {
+        if let Some(connection) = &mut self.connection {
+            if connection.is_usable().await {
+                trace.conn.reused = self.served;
+                return Ok(());
+            }
+        }
+        let begun = Instant::now();
+        self.connect().await?;
+        trace.conn.connect_ns = Some(clock.nanos(Instant::now()) - clock.nanos(begun));
+        Ok(())
+    }
+
+    fn request(&self, body: Bytes) -> Request<http_body_util::Full<Bytes>> {
+        let mut request = Request::new(http_body_util::Full::new(body));
+        *request.method_mut() = hyper::Method::POST;
+        *request.uri_mut() = self.uri.clone();
+        request.headers_mut().clone_from(&self.head.headers);
+        request
+    }
+}
+
+/// Time from one instant to another, zero if they came out of order.
+pub fn gap(clock: Clock, from: Instant, to: Instant) -> Nanos {
+    clock.nanos(to) - clock.nanos(from)
+}
