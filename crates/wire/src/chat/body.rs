@@ -1,0 +1,51 @@
+use super::{
+    ChunkError, ServerError, Usage,
+    chunk::{Chunk, Text},
+    raw::RawChunk,
+};
+use std::borrow::Cow;
+
+/// A whole answer that was not streamed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body<'a> {
+    /// Visible text of all choices.
+    pub content: Cow<'a, str>,
+    /// Reasoning text.
+    pub reasoning: Cow<'a, str>,
+    /// Names and arguments of tool calls.
+    pub tool_call: Cow<'a, str>,
+    /// Why the server stopped.
+    pub finish_reason: Option<Cow<'a, str>>,
+    /// The server's counts.
+    pub usage: Option<Usage>,
+    /// An error in place of an answer.
+    pub error: Option<ServerError>,
+}
+
+/// Reads a body of the chat or completions route. A body that is JSON but no answer gives a [`Body`] without text,
+/// finish reason and error.
+pub fn parse_body(bytes: &[u8]) -> Result<Body<'_>, ChunkError> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    match serde_json::from_slice::<RawChunk<'_>>(bytes) {
+        Ok(raw) => {
+            let Chunk { content, reasoning, tool_call, finish_reason, usage, error, .. } =
+                Chunk::from_raw(raw, Text::Message);
+            Ok(Body { content, reasoning, tool_call, finish_reason, usage, error })
+        }
+        Err(error) => {
+            Err(ChunkError::new(error, &String::from_utf8_lossy(bytes.get(..256).unwrap_or(bytes))))
+        }
+    }
+}
+
+impl Body<'_> {
+    /// Generated text of every channel, in the order content, reasoning, tool call.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        [&*self.content, &*self.reasoning, &*self.tool_call].into_iter().filter(|text| !text.is_empty())
+    }
+
+    /// True when there is neither text nor a finish reason nor an error: JSON, but no answer.
+    pub fn is_empty(&self) -> bool {
+        self.texts().next().is_none() && self.finish_reason.is_none() && self.error.is_none()
+    }
+}

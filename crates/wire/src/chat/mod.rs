@@ -1,0 +1,18 @@
+//! OpenAI-style answers: the chunks of a stream ([`parse_chunk`]), whole bodies ([`parse_body`]) and the server's
+//! message in an error body ([`error_message`]).
+//!
+//! Servers differ in what they leave out, so every field may be absent, null or of another type; what is unknown is
+//! ignored. A field that cannot be used never costs the others.
+
+mod body;
+mod chunk;
+mod error;
+mod lenient;
+mod raw;
+
+pub use body::{Body, parse_body};
+pub use chunk::{Chunk, Usage, parse_chunk, parse_event};
+pub use error::{ChunkError, MESSAGE_LIMIT, ServerError, error_message};
+
+/// The payload that ends a stream.
+pub const DONE: &str = "[DONE]";
