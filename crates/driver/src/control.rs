@@ -166,7 +166,12 @@ impl Control {
     /// How far the level is.
     pub fn progress(&self) -> Progress {
         let state = self.lock();
-        Progress { window_open: state.open, window_close: state.close, measured: state.measured, ..state.progress }
+        Progress {
+            window_open: state.open,
+            window_close: state.close,
+            measured: state.measured,
+            ..state.progress
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -237,8 +242,12 @@ mod tests {
     }
 
     fn end(control: &Control, phase: Phase, ms: u64) -> Edges {
-        let ended =
-            Ended { outcome: &Outcome::Ok, duration: Nanos::from_millis(100), ttft: None, output_tokens: Some(1) };
+        let ended = Ended {
+            outcome: &Outcome::Ok,
+            duration: Nanos::from_millis(100),
+            ttft: None,
+            output_tokens: Some(1),
+        };
         control.end(phase, Nanos::from_millis(ms), &ended)
     }
 
@@ -253,12 +262,18 @@ mod tests {
         assert_eq!(begin(&control, 50), Some(Phase::Warmup));
         end(&control, Phase::Warmup, 100);
         let (phase, edges) = control.begin(Nanos::from_millis(100));
-        assert_eq!((phase, edges), (Some(Phase::Measure), vec![(Nanos::from_millis(100), PhaseEdge::WindowOpen)]));
+        assert_eq!(
+            (phase, edges),
+            (Some(Phase::Measure), vec![(Nanos::from_millis(100), PhaseEdge::WindowOpen)])
+        );
         end(&control, Phase::Warmup, 150);
         assert_eq!(begin(&control, 150), Some(Phase::Measure));
         end(&control, Phase::Measure, 200);
         let (phase, edges) = control.begin(Nanos::from_millis(200));
-        assert_eq!((phase, edges), (Some(Phase::Filler), vec![(Nanos::from_millis(200), PhaseEdge::WindowClose)]));
+        assert_eq!(
+            (phase, edges),
+            (Some(Phase::Filler), vec![(Nanos::from_millis(200), PhaseEdge::WindowClose)])
+        );
         assert_eq!(end(&control, Phase::Measure, 250), [(Nanos::from_millis(250), PhaseEdge::Drain)]);
         assert_eq!(begin(&control, 250), None);
         assert_eq!(begin(&control, 300), None);

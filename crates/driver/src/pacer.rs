@@ -18,8 +18,9 @@ impl Pacer {
         #[cfg(target_os = "linux")]
         {
             use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
-            let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-            Ok(Self::TimerFd(tokio::io::unix::AsyncFd::new(fd)?))
+            let fd =
+                timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+            Ok(Self::TimerFd(tokio::io::unix::AsyncFd::register(fd)?))
         }
         #[cfg(not(target_os = "linux"))]
         Ok(Self::Tokio)

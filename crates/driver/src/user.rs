@@ -107,7 +107,11 @@ impl<S: Supply> User<S> {
             input_tokens: trace.input_tokens,
             cached_tokens: trace.cached_tokens,
             output_tokens: trace.output_tokens,
-            token_source: if trace.output_tokens.is_some() { TokenSource::Usage } else { TokenSource::Unknown },
+            token_source: if trace.output_tokens.is_some() {
+                TokenSource::Usage
+            } else {
+                TokenSource::Unknown
+            },
             asked_input_tokens,
             max_tokens,
             finish_reason: trace.finish_reason,

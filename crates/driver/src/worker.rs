@@ -75,7 +75,11 @@ pub struct Worker {
 
 /// Runs one worker's slots on the current runtime, which must be a current-thread one. Connections are opened before
 /// the first request is due; one that cannot be opened is tried again, and counted, by its first request.
-pub async fn run_slots<S: Supply + 'static>(worker: Worker, supply: S, mut pacer: Pacer) -> Result<(), DriverError> {
+pub async fn run_slots<S: Supply + 'static>(
+    worker: Worker,
+    supply: S,
+    mut pacer: Pacer,
+) -> Result<(), DriverError> {
     let plan = worker.control.plan().clone();
     let supply = Rc::new(RefCell::new(supply));
     let mut users = Vec::new();
@@ -147,7 +151,8 @@ pub fn run_level<S: Supply + 'static>(
                     .build()
                     .map_err(|error| DriverError::new(format!("no runtime for worker {number}: {error}")))?;
                 runtime.block_on(async {
-                    let pacer = Pacer::exact().map_err(|error| DriverError::new(format!("no timer: {error}")))?;
+                    let pacer =
+                        Pacer::exact().map_err(|error| DriverError::new(format!("no timer: {error}")))?;
                     run_slots(make(number, ready), supply(number), pacer).await
                 })
             };

@@ -37,7 +37,9 @@ impl Dial {
                 for address in addresses {
                     match TcpStream::connect(address).await {
                         Ok(socket) => {
-                            socket.set_nodelay(true).map_err(|error| TransportError::connect(*address, error))?;
+                            socket
+                                .set_nodelay(true)
+                                .map_err(|error| TransportError::connect(*address, error))?;
                             return Ok(Stream::Tcp(Rc::new(socket)));
                         }
                         Err(error) => last = Some(TransportError::connect(*address, error)),

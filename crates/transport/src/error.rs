@@ -41,13 +41,15 @@ impl TransportError {
     pub(crate) fn from_hyper(error: &hyper::Error, head: bool) -> Self {
         let io = io_kind(error);
         let kind = match io {
-            Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted) => {
-                FailureKind::Reset
-            }
+            Some(
+                io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted,
+            ) => FailureKind::Reset,
             _ if error.is_parse() => FailureKind::BadPayload,
             _ if error.is_timeout() => FailureKind::Timeout,
             _ if !head => FailureKind::Closed,
-            _ if error.is_incomplete_message() || io == Some(io::ErrorKind::UnexpectedEof) => FailureKind::Truncated,
+            _ if error.is_incomplete_message() || io == Some(io::ErrorKind::UnexpectedEof) => {
+                FailureKind::Truncated
+            }
             _ => FailureKind::BadPayload,
         };
         Self::new(kind, chain(error))

@@ -2,7 +2,6 @@ use crate::{Clock, Trace, TransportError, connection::Connection, slot::gap, str
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, Response, body::Incoming};
-use plimsoll_record::Outcome;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -80,6 +79,7 @@ async fn follow(
                     return false;
                 }
                 if follower.is_done() {
+                    follower.judge(trace);
                     return drain(connection, body, clock, linger, trace).await;
                 }
             }
@@ -105,12 +105,15 @@ async fn follow(
 
 /// After `[DONE]`: waits a moment for the end of the body, which frees the connection for the next request.
 /// What comes meanwhile is no part of the answer.
-async fn drain(connection: &mut Connection, mut body: Incoming, clock: Clock, linger: Duration, trace: &mut Trace) -> bool {
+async fn drain(
+    connection: &mut Connection,
+    mut body: Incoming,
+    clock: Clock,
+    linger: Duration,
+    trace: &mut Trace,
+) -> bool {
     let sensor = connection.sensor.clone();
     let done = clock.nanos(sensor.last_read());
-    if trace.outcome.is_none() {
-        trace.outcome = Some(Outcome::Ok);
-    }
     let ended = timeout(linger, async {
         loop {
             match connection.drive(body.frame()).await {

@@ -55,7 +55,9 @@ pub async fn fetch(
 ) -> Result<Reply, TransportError> {
     match timeout(limits.time, fetch_unbounded(dial, head, path, body, limits.body)).await {
         Ok(reply) => reply,
-        Err(_) => Err(TransportError::timeout(format!("no complete answer from {path} within {:?}", limits.time))),
+        Err(_) => {
+            Err(TransportError::timeout(format!("no complete answer from {path} within {:?}", limits.time)))
+        }
     }
 }
 
@@ -69,16 +71,15 @@ async fn fetch_unbounded(
     let mut connection = Connection::open(dial).await?;
     let sensor = connection.sensor.clone();
     let mut request = Request::new(Full::new(body.clone().unwrap_or_default()));
-    *request.uri_mut() = path
-        .parse()
-        .map_err(|error| TransportError::new(FailureKind::BadPayload, format!("`{path}` is not a path: {error}")))?;
+    *request.uri_mut() = path.parse().map_err(|error| {
+        TransportError::new(FailureKind::BadPayload, format!("`{path}` is not a path: {error}"))
+    })?;
     request.headers_mut().clone_from(&head.headers);
     if body.is_some() {
         *request.method_mut() = Method::POST;
-        request.headers_mut().insert(
-            hyper::header::CONTENT_TYPE,
-            hyper::header::HeaderValue::from_static("application/json"),
-        );
+        request
+            .headers_mut()
+            .insert(hyper::header::CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
     }
     sensor.arm();
     let response = {

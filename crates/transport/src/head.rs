@@ -1,5 +1,5 @@
 use crate::TransportError;
-use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, HOST, USER_AGENT};
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use plimsoll_record::FailureKind;
 use std::fmt;
 
@@ -30,7 +30,12 @@ impl Head {
     /// `host` as it stands in the URL, with its port. The key becomes `Authorization: Bearer`.
     pub fn new(host: &str, key: Option<&Secret>) -> Result<Self, TransportError> {
         let mut headers = HeaderMap::new();
-        let invalid = |what: &str| TransportError::new(FailureKind::BadPayload, format!("{what} has characters that no HTTP header may have"));
+        let invalid = |what: &str| {
+            TransportError::new(
+                FailureKind::BadPayload,
+                format!("{what} has characters that no HTTP header may have"),
+            )
+        };
         headers.insert(HOST, HeaderValue::from_str(host).map_err(|_| invalid("the host name"))?);
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("plimsoll/", env!("CARGO_PKG_VERSION"))));
         if let Some(Secret(key)) = key {

@@ -15,7 +15,11 @@ struct Stamps {
 impl Sensor {
     /// A sensor that has seen nothing yet.
     pub fn new() -> Self {
-        Self(Rc::new(Stamps { last_read: Cell::new(Instant::now()), reads: Cell::new(0), first_write: Cell::new(None) }))
+        Self(Rc::new(Stamps {
+            last_read: Cell::new(Instant::now()),
+            reads: Cell::new(0),
+            first_write: Cell::new(None),
+        }))
     }
 
     /// When the last read that brought bytes, or the end of the stream, returned.

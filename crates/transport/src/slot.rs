@@ -9,7 +9,6 @@ use tokio::time::Instant;
 const LINGER: Duration = Duration::from_millis(250);
 
 /// One virtual user: a keep-alive connection that carries one request at a time.
-#[derive(Debug)]
 pub struct Slot {
     dial: Dial,
     head: Head,
@@ -22,9 +21,9 @@ pub struct Slot {
 impl Slot {
     /// A slot that posts to `path`, not connected yet.
     pub fn new(dial: Dial, head: Head, path: &str, limits: Limits) -> Result<Self, TransportError> {
-        let uri = path
-            .parse()
-            .map_err(|error| TransportError::new(FailureKind::BadPayload, format!("`{path}` is not a path: {error}")))?;
+        let uri = path.parse().map_err(|error| {
+            TransportError::new(FailureKind::BadPayload, format!("`{path}` is not a path: {error}"))
+        })?;
         let head = head.with("content-type", "application/json");
         Ok(Self { dial, head, uri, limits, connection: None, served: false })
     }
@@ -44,8 +43,8 @@ impl Slot {
             trace.fail(error.kind(), error.to_string());
             return;
         }
-        let Some(connection) = self.connection.as_mut() else { return };
         let request = self.request(body);
+        let Some(connection) = self.connection.as_mut() else { return };
         self.served = true;
         let reusable = exchange::run(connection, request, clock, self.limits, LINGER, trace).await;
         if !reusable {

@@ -1,0 +1,314 @@
+//! Exchanges with a scripted server over an in-memory pipe, in paused time: every stamp is exact.
+
+use bytes::Bytes;
+use plimsoll_record::{EventKind, FailureKind, Nanos, Outcome};
+use plimsoll_transport::{Clock, Dial, Head, Limits, MemoryDial, Slot, Trace};
+use std::time::Duration;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, DuplexStream},
+    sync::mpsc,
+    time::sleep,
+};
+
+/// What the server does on one connection: waits, writes, or waits for a whole request.
+#[derive(Clone, Debug)]
+enum Step {
+    Request,
+    Wait(u64),
+    Write(String),
+    Hang,
+}
+
+fn write(text: &str) -> Step {
+    Step::Write(text.to_owned())
+}
+
+fn event(json: &str) -> Step {
+    let data = format!("data: {json}\n\n");
+    Step::Write(format!("{:x}\r\n{data}\r\n", data.len()))
+}
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+const END: &str = "0\r\n\r\n";
+
+fn delta(text: &str) -> Step {
+    event(&format!(r#"{{"choices":[{{"delta":{{"content":"{text}"}}}}]}}"#))
+}
+
+fn finish() -> Step {
+    event(r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#)
+}
+
+async fn serve(mut pipe: DuplexStream, script: Vec<Step>) {
+    for step in script {
+        match step {
+            Step::Request => read_request(&mut pipe).await,
+            Step::Wait(ms) => sleep(Duration::from_millis(ms)).await,
+            Step::Write(text) => pipe.write_all(text.as_bytes()).await.unwrap(),
+            Step::Hang => std::future::pending().await,
+        }
+    }
+}
+
+async fn read_request(pipe: &mut DuplexStream) {
+    let mut seen = Vec::new();
+    loop {
+        seen.push(pipe.read_u8().await.unwrap());
+        if seen.ends_with(b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&seen).to_ascii_lowercase();
+            let length = head.split("content-length: ").nth(1).unwrap().split('\r').next().unwrap();
+            let mut body = vec![0; length.parse().unwrap()];
+            pipe.read_exact(&mut body).await.unwrap();
+            return;
+        }
+    }
+}
+
+/// A slot whose connections are served by these scripts, one each.
+fn slot(scripts: Vec<Vec<Step>>) -> Slot {
+    slot_with(scripts, Limits::default())
+}
+
+fn slot_with(scripts: Vec<Vec<Step>>, limits: Limits) -> Slot {
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        for script in scripts {
+            let Some(pipe) = receiver.recv().await else { return };
+            tokio::spawn(serve(pipe, script));
+        }
+        std::future::pending::<()>().await;
+    });
+    let dial = MemoryDial::new(move || {
+        let (client, server) = tokio::io::duplex(1 << 16);
+        sender.send(server).unwrap();
+        client
+    });
+    Slot::new(Dial::Memory(dial), Head::new("test", None).unwrap(), "/v1/chat/completions", limits).unwrap()
+}
+
+async fn post(slot: &mut Slot, clock: Clock) -> Trace {
+    let mut trace = Trace::default();
+    slot.post(Bytes::from_static(b"{}"), clock, &mut trace).await;
+    trace
+}
+
+async fn one(script: Vec<Step>) -> Trace {
+    post(&mut slot(vec![script]), Clock::start()).await
+}
+
+fn failure(trace: &Trace) -> (FailureKind, &str) {
+    match trace.outcome.as_ref().unwrap() {
+        Outcome::Failed { kind, message } => (*kind, message),
+        Outcome::Ok => panic!("{trace:?}"),
+    }
+}
+
+fn ms(ms: u64) -> Option<Nanos> {
+    Some(Nanos::from_millis(ms))
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_event_is_stamped_when_it_was_read_and_only_text_is_a_token() {
+    let trace = one(vec![
+        Step::Request,
+        Step::Wait(5),
+        write(HEAD),
+        event(r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#),
+        Step::Wait(295),
+        delta("Hi"),
+        Step::Wait(10),
+        event(r#"{"choices":[{"delta":{"content":""}}]}"#),
+        Step::Wait(10),
+        delta(" there"),
+        Step::Wait(500),
+        event(r#"{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":2}}}"#),
+        Step::Wait(1),
+        event("[DONE]"),
+        Step::Wait(2),
+        write(END),
+        Step::Hang,
+    ])
+    .await;
+    assert_eq!(trace.outcome, Some(Outcome::Ok));
+    assert_eq!((trace.sent, trace.head, trace.first_event), (ms(0), ms(5), ms(5)));
+    assert_eq!((trace.first_token, trace.last_token, trace.end), (ms(300), ms(320), ms(823)));
+    assert_eq!((trace.input_tokens, trace.output_tokens, trace.cached_tokens), (Some(7), Some(3), Some(2)));
+    assert_eq!(trace.text, "Hi there");
+    let events: Vec<_> = trace.events.iter().map(|event| (event.at_ns.0 / 1_000_000, event.kind)).collect();
+    use EventKind::{Content, Done, Empty, Role, Usage};
+    assert_eq!(events, [(5, Role), (300, Content), (310, Empty), (320, Content), (820, Usage), (821, Done)]);
+    assert_eq!(trace.client_lag, Nanos::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_of_one_read_are_marked_as_coalesced() {
+    let Step::Write(first) = delta("a") else { unreachable!() };
+    let Step::Write(second) = delta("b") else { unreachable!() };
+    let trace = one(vec![
+        Step::Request,
+        write(HEAD),
+        Step::Wait(10),
+        write(&(first + &second)),
+        Step::Wait(10),
+        delta("c"),
+        finish(),
+        write(END),
+    ])
+    .await;
+    let marks: Vec<_> =
+        trace.events.iter().map(|event| (event.at_ns.0 / 1_000_000, event.coalesced)).collect();
+    assert_eq!(marks[..3], [(10, false), (10, true), (20, false)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_count_with_each_event_gives_its_tokens() {
+    let chunk = |text: &str, total: u32| {
+        event(&format!(
+            r#"{{"choices":[{{"delta":{{"content":"{text}"}}}}],"usage":{{"completion_tokens":{total}}}}}"#
+        ))
+    };
+    let trace = one(vec![
+        Step::Request,
+        write(HEAD),
+        Step::Wait(10),
+        chunk("", 1),
+        Step::Wait(10),
+        chunk("ab", 4),
+        finish(),
+        event(r#"{"choices":[],"usage":{"completion_tokens":4}}"#),
+        event("[DONE]"),
+        write(END),
+    ])
+    .await;
+    let tokens: Vec<_> = trace.events.iter().map(|event| event.tokens).collect();
+    assert_eq!(tokens, [Some(1), Some(3), None, None, None]);
+    assert_eq!((trace.first_token, trace.last_token), (ms(10), ms(20)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_is_kept_while_it_lives_and_replaced_when_it_is_stale() {
+    let answer = || [Step::Request, write(HEAD), delta("x"), finish(), write(END)];
+    let first: Vec<Step> = answer().into_iter().chain(answer()).collect();
+    let mut slot = slot(vec![first, answer().to_vec()]);
+    let clock = Clock::start();
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let trace = post(&mut slot, clock).await;
+        assert_eq!(trace.outcome, Some(Outcome::Ok));
+        seen.push((trace.conn.reused, trace.conn.connect_ns.is_some()));
+        sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(seen, [(false, true), (true, false), (false, true)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_lingers_after_done_does_not_hold_the_answer() {
+    let trace =
+        one(vec![Step::Request, write(HEAD), Step::Wait(100), delta("x"), event("[DONE]"), Step::Hang]).await;
+    assert_eq!((trace.outcome, trace.end), (Some(Outcome::Ok), ms(100)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ends_without_evidence_are_failures_of_their_own_kinds() {
+    let cut = one(vec![Step::Request, write(HEAD), delta("x"), write(END)]).await;
+    assert_eq!(failure(&cut).0, FailureKind::Truncated);
+    assert_eq!(cut.text, "x");
+    let torn = one(vec![Step::Request, write(HEAD), delta("x"), Step::Wait(5)]).await;
+    assert_eq!(failure(&torn).0, FailureKind::Truncated);
+    let closed = one(vec![Step::Request]).await;
+    assert_eq!(failure(&closed).0, FailureKind::Closed);
+    let empty = one(vec![Step::Request, write(HEAD), finish(), event("[DONE]"), write(END)]).await;
+    assert_eq!(failure(&empty).0, FailureKind::Empty);
+    let no_event = one(vec![Step::Request, write(HEAD), write(END)]).await;
+    assert_eq!(failure(&no_event).0, FailureKind::Empty);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finish_reason_and_a_clean_end_need_no_done() {
+    let trace = one(vec![Step::Request, write(HEAD), delta("x"), finish(), write(END)]).await;
+    assert_eq!((trace.outcome, trace.finish_reason.as_deref()), (Some(Outcome::Ok), Some("stop")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_inside_the_stream_is_kept_in_the_servers_words() {
+    let script = vec![
+        Step::Request,
+        write(HEAD),
+        delta("x"),
+        event(r#"{"error":{"message":"the engine is busy","code":503}}"#),
+        event("[DONE]"),
+        write(END),
+    ];
+    let trace = one(script).await;
+    let (kind, message) = failure(&trace);
+    assert_eq!(kind, FailureKind::StreamError);
+    assert!(message.contains("the engine is busy") && message.contains("503"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_that_are_no_stream() {
+    let whole = |status: &str, media: &str, body: &str| {
+        vec![
+            Step::Request,
+            write(&format!(
+                "HTTP/1.1 {status}\r\ncontent-type: {media}\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            )),
+        ]
+    };
+    let refused =
+        one(whole("404 Not Found", "application/json", r#"{"error":{"message":"no such model"}}"#)).await;
+    assert_eq!(failure(&refused), (FailureKind::HttpStatus, "HTTP 404: no such model"));
+    assert_eq!(refused.http_status, Some(404));
+    let error = one(whole("200 OK", "application/json", r#"{"error":{"message":"quota exceeded"}}"#)).await;
+    assert_eq!(failure(&error), (FailureKind::StreamError, "quota exceeded"));
+    let lying = one(whole("200 OK", "text/event-stream", r#"{"error":{"message":"quota exceeded"}}"#)).await;
+    assert_eq!(failure(&lying), (FailureKind::StreamError, "quota exceeded"));
+    let html = one(whole("200 OK", "text/html", "<html><body>Hello</body></html>")).await;
+    assert_eq!(failure(&html).0, FailureKind::BadPayload);
+    let json = r#"{"choices":[{"message":{"content":"all at once"},"finish_reason":"stop"}],"usage":{"completion_tokens":3}}"#;
+    let unstreamed = one(whole("200 OK", "application/json", json)).await;
+    assert_eq!(failure(&unstreamed).0, FailureKind::BadPayload);
+    assert_eq!((unstreamed.first_token, unstreamed.text.as_str()), (None, "all at once"));
+    let plain = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let mislabelled = one(whole("200 OK", "text/plain", plain)).await;
+    assert_eq!(mislabelled.outcome, Some(Outcome::Ok));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_cut_off_keeps_what_it_saw() {
+    let mut slot = slot(vec![vec![Step::Request, write(HEAD), Step::Wait(10), delta("x"), Step::Hang]]);
+    let clock = Clock::start();
+    let mut trace = Trace::default();
+    let limit = Duration::from_millis(50);
+    assert!(
+        tokio::time::timeout(limit, slot.post(Bytes::from_static(b"{}"), clock, &mut trace)).await.is_err()
+    );
+    slot.cut_off(clock, &mut trace, FailureKind::Timeout, "too slow");
+    assert_eq!(failure(&trace), (FailureKind::Timeout, "too slow"));
+    assert_eq!((trace.sent, trace.first_token, trace.end), (ms(0), ms(10), ms(50)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_server_sends_is_bounded() {
+    let flood: Vec<Step> =
+        [Step::Request, write(HEAD)].into_iter().chain((0..20).map(|_| delta("word "))).collect();
+    let bounds = Limits { events: 10, ..Limits::default() };
+    let trace = post(&mut slot_with(vec![flood.clone()], bounds), Clock::start()).await;
+    assert_eq!((failure(&trace).0, trace.events.len()), (FailureKind::BadPayload, 10));
+    let bounds = Limits { text: 7, ..Limits::default() };
+    let trace = post(&mut slot_with(vec![flood], bounds), Clock::start()).await;
+    assert_eq!((trace.text.as_str(), trace.text_cut), ("word wo", true));
+    let long = vec![Step::Request, write(HEAD), delta(&"x".repeat(5000)), finish(), write(END)];
+    let bounds = Limits { line: 4096, ..Limits::default() };
+    let trace = post(&mut slot_with(vec![long], bounds), Clock::start()).await;
+    assert_eq!(failure(&trace).0, FailureKind::BadPayload);
+}
+
+#[tokio::test(start_paused = true)]
+async fn malformed_frames_are_counted_and_are_no_tokens() {
+    let script =
+        vec![Step::Request, write(HEAD), event(": GATEWAY"), Step::Wait(5), delta("x"), finish(), write(END)];
+    let trace = one(script).await;
+    assert_eq!((trace.outcome.as_ref(), trace.malformed, trace.first_token), (Some(&Outcome::Ok), 1, ms(5)));
+}
