@@ -102,7 +102,7 @@ impl Control {
             state.measured += 1;
             return Some(Phase::Measure);
         }
-        self.drain_if_done(state, now, edges);
+        state.drain_if_done(now, edges);
         (!state.draining).then_some(Phase::Filler)
     }
 
@@ -119,7 +119,7 @@ impl Control {
             if matches!(self.plan.cohort, Cohort::Duration(_)) {
                 self.close_if_due(&mut state, now, &mut edges);
             }
-            self.drain_if_done(&mut state, now, &mut edges);
+            state.drain_if_done(now, &mut edges);
         }
         edges
     }
@@ -141,13 +141,6 @@ impl Control {
         if let Some(close) = close {
             state.close = Some(close);
             edges.push((close, PhaseEdge::WindowClose));
-        }
-    }
-
-    fn drain_if_done(&self, state: &mut State, now: Nanos, edges: &mut Edges) {
-        if !state.draining && state.close.is_some() && state.measured_ended == state.measured {
-            state.draining = true;
-            edges.push((now, PhaseEdge::Drain));
         }
     }
 
@@ -194,6 +187,13 @@ pub struct Ended<'a> {
 }
 
 impl State {
+    fn drain_if_done(&mut self, now: Nanos, edges: &mut Edges) {
+        if !self.draining && self.close.is_some() && self.measured_ended == self.measured {
+            self.draining = true;
+            edges.push((now, PhaseEdge::Drain));
+        }
+    }
+
     fn note(&mut self, ended: &Ended<'_>) {
         self.progress.ended += 1;
         self.progress.output_tokens += u64::from(ended.output_tokens.unwrap_or(0));
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn a_success_ends_a_row_of_failures() {
         let control = control(0, Cohort::Requests(9));
-        let outcome = Outcome::Failed { kind: plimsoll_record::FailureKind::Connect, message: "no".into() };
+        let outcome = Outcome::Failed { kind: FailureKind::Connect, message: "no".into() };
         let ended = Ended { outcome: &outcome, duration: Nanos(1), ttft: None, output_tokens: None };
         for _ in 0..3 {
             control.begin(Nanos::ZERO);

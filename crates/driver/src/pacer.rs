@@ -20,7 +20,12 @@ impl Pacer {
             use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
             let fd =
                 timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-            Ok(Self::TimerFd(tokio::io::unix::AsyncFd::register(fd)?))
+            #[expect(
+                deprecated,
+                reason = "its replacement is unsafe for types whose descriptor may change; an OwnedFd's cannot"
+            )]
+            let fd = tokio::io::unix::AsyncFd::new(fd)?;
+            Ok(Self::TimerFd(fd))
         }
         #[cfg(not(target_os = "linux"))]
         Ok(Self::Tokio)

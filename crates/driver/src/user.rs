@@ -78,7 +78,7 @@ impl<S: Supply> User<S> {
             () = self.slot.post(body, self.clock, &mut trace) => None,
             () = self.stop.wait() => Some((FailureKind::Cancelled, "the run was stopped".to_owned())),
             () = sleep_until(deadline) => {
-                Some((FailureKind::Timeout, format!("not complete within {:?} (--timeout)", limit)))
+                Some((FailureKind::Timeout, format!("not complete within {limit:?} (--timeout)")))
             }
         };
         if let Some((kind, message)) = cut {

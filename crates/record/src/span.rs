@@ -13,6 +13,9 @@ pub struct SpanError {
     text: String,
 }
 
+/// The longest span.
+const CENTURY_NS: f64 = 100.0 * 366.0 * 86_400e9;
+
 impl Span {
     /// From a duration.
     pub const fn new(duration: Duration) -> Self {
@@ -53,7 +56,6 @@ impl FromStr for Span {
             "h" => 3600e9,
             _ => return Err(error()),
         };
-        const CENTURY_NS: f64 = 100.0 * 366.0 * 86_400e9;
         let nanos = (value * factor).round();
         if !nanos.is_finite() || nanos > CENTURY_NS {
             return Err(error());

@@ -39,10 +39,10 @@ impl Dial {
                         Ok(socket) => {
                             socket
                                 .set_nodelay(true)
-                                .map_err(|error| TransportError::connect(*address, error))?;
+                                .map_err(|error| TransportError::connect(*address, &error))?;
                             return Ok(Stream::Tcp(Rc::new(socket)));
                         }
-                        Err(error) => last = Some(TransportError::connect(*address, error)),
+                        Err(error) => last = Some(TransportError::connect(*address, &error)),
                     }
                 }
                 Err(last.unwrap_or_else(TransportError::no_address))

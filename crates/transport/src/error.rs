@@ -25,7 +25,7 @@ impl TransportError {
         Self { kind, message: message.into() }
     }
 
-    pub(crate) fn connect(address: SocketAddr, error: io::Error) -> Self {
+    pub(crate) fn connect(address: SocketAddr, error: &io::Error) -> Self {
         Self::new(FailureKind::Connect, format!("cannot connect to {address}: {error}"))
     }
 

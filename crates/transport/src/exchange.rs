@@ -124,14 +124,7 @@ async fn drain(
         }
     })
     .await;
-    match ended {
-        Ok(reusable) => {
-            trace.end = Some(clock.nanos(sensor.last_read()).max(done));
-            reusable
-        }
-        Err(_) => {
-            trace.end = Some(done);
-            false
-        }
-    }
+    // A body that lingers is no part of the answer, but its connection cannot be used again.
+    trace.end = Some(if ended.is_ok() { clock.nanos(sensor.last_read()).max(done) } else { done });
+    ended.unwrap_or(false)
 }

@@ -63,11 +63,11 @@ impl Slot {
 
     /// A connection that can take a request: the old one if it is alive, else a new one.
     async fn ready(&mut self, clock: Clock, trace: &mut Trace) -> Result<(), TransportError> {
-        if let Some(connection) = &mut self.connection {
-            if connection.is_usable().await {
-                trace.conn.reused = self.served;
-                return Ok(());
-            }
+        if let Some(connection) = &mut self.connection
+            && connection.is_usable().await
+        {
+            trace.conn.reused = self.served;
+            return Ok(());
         }
         let begun = Instant::now();
         self.connect().await?;

@@ -123,12 +123,11 @@ impl Follower {
         if self.state.done {
             return;
         }
-        if let Form::Events(decoder) = &mut self.form {
-            if let Some(event) = decoder.finish() {
-                if let Err(error) = self.state.event(event.name, event.data, at, read, self.limits, trace) {
-                    trace.fail(error.kind(), error.to_string());
-                }
-            }
+        if let Form::Events(decoder) = &mut self.form
+            && let Some(event) = decoder.finish()
+            && let Err(error) = self.state.event(event.name, event.data, at, read, self.limits, trace)
+        {
+            trace.fail(error.kind(), error.to_string());
         }
         if self.state.done {
             self.judge(trace);

@@ -1,7 +1,12 @@
 //! Exchanges with a scripted server over an in-memory pipe, in paused time: every stamp is exact.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it did not expect")]
+
 use bytes::Bytes;
-use plimsoll_record::{EventKind, FailureKind, Nanos, Outcome};
+use plimsoll_record::{
+    EventKind::{Content, Done, Empty, Role, Usage},
+    FailureKind, Nanos, Outcome,
+};
 use plimsoll_transport::{Clock, Dial, Head, Limits, MemoryDial, Slot, Trace};
 use std::time::Duration;
 use tokio::{
@@ -103,6 +108,7 @@ fn failure(trace: &Trace) -> (FailureKind, &str) {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "stamps of a trace are optional")]
 fn ms(ms: u64) -> Option<Nanos> {
     Some(Nanos::from_millis(ms))
 }
@@ -135,7 +141,6 @@ async fn each_event_is_stamped_when_it_was_read_and_only_text_is_a_token() {
     assert_eq!((trace.input_tokens, trace.output_tokens, trace.cached_tokens), (Some(7), Some(3), Some(2)));
     assert_eq!(trace.text, "Hi there");
     let events: Vec<_> = trace.events.iter().map(|event| (event.at_ns.0 / 1_000_000, event.kind)).collect();
-    use EventKind::{Content, Done, Empty, Role, Usage};
     assert_eq!(events, [(5, Role), (300, Content), (310, Empty), (320, Content), (820, Usage), (821, Done)]);
     assert_eq!(trace.client_lag, Nanos::ZERO);
 }
