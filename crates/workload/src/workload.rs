@@ -6,7 +6,7 @@ use crate::{
     prompt::Generator,
 };
 use plimsoll_record::{LengthLaw, Plan};
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// All requests of a run, made one by one when they are asked for.
 #[derive(Debug)]
@@ -18,6 +18,7 @@ pub struct Workload {
     /// Tokens of the system prompt, where there is one and they are known.
     system_tokens: Option<u32>,
     source: Source,
+    tokenizer: Option<Arc<Tokenizer>>,
     repeats: u32,
 }
 
@@ -51,10 +52,11 @@ impl Workload {
         calibration: Calibration,
     ) -> Result<Self, WorkloadError> {
         calibration.check()?;
+        let tokenizer = tokenizer.map(Arc::new);
         let counted =
             system.as_deref().zip(tokenizer.as_ref()).and_then(|(text, tokenizer)| tokenizer.count(text));
         let source = match prompts {
-            None => Source::Generated(Generator::new(calibration, tokenizer)),
+            None => Source::Generated(Generator::new(calibration, tokenizer.clone())),
             Some(mut file) => {
                 if system.is_some() {
                     file.drop_system_messages();
@@ -70,6 +72,7 @@ impl Workload {
             system_tokens: calibration.system_tokens.or(counted),
             system,
             source,
+            tokenizer,
             repeats: plan.repeats.max(1),
         })
     }
@@ -92,6 +95,11 @@ impl Workload {
 
     fn with_system(&self, asked: u32) -> Option<u32> {
         if self.system.is_some() { Some(asked.saturating_add(self.system_tokens?)) } else { Some(asked) }
+    }
+
+    /// Tokens of a text by the tokenizer that was given; `None` without one.
+    pub fn count_tokens(&self, text: &str) -> Option<u32> {
+        self.tokenizer.as_ref()?.count(text)
     }
 
     /// The seed of all draws.

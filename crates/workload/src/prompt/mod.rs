@@ -7,17 +7,18 @@ use crate::{
     Calibration, Tokenizer,
     draw::{Draw, Key, Purpose},
 };
+use std::sync::Arc;
 
 /// Makes the text of prompts that no cache has seen.
 #[derive(Debug)]
 pub struct Generator {
     vocabulary: Vec<&'static str>,
     calibration: Calibration,
-    tokenizer: Option<Tokenizer>,
+    tokenizer: Option<Arc<Tokenizer>>,
 }
 
 impl Generator {
-    pub fn new(calibration: Calibration, tokenizer: Option<Tokenizer>) -> Self {
+    pub fn new(calibration: Calibration, tokenizer: Option<Arc<Tokenizer>>) -> Self {
         Self { vocabulary: words::vocabulary(), calibration, tokenizer }
     }
 
