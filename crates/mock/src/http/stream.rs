@@ -1,0 +1,129 @@
+use super::answer::{ENGINE_FAILED, engine_failed};
+use super::reply::Cut;
+use crate::engine::FinishReason;
+use crate::faults::{RoleChunk, StreamShape};
+use crate::feed::{Feed, FeedItem};
+use crate::tokenizer::answer_word;
+use bytes::Bytes;
+use hyper::body::Frame;
+use plimsoll_wire::encode::{ChunkEncoder, DONE, StreamKind, UsageCounts};
+use std::collections::VecDeque;
+use std::task::{Context, Poll, ready};
+
+/// What a stream says beside its tokens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StreamOptions {
+    pub(super) kind: StreamKind,
+    pub(super) include_usage: bool,
+    pub(super) continuous_usage: bool,
+    pub(super) prompt_tokens: u32,
+    pub(super) prompt_hash: u64,
+}
+
+/// The events of one answer: each a chunk of its own, handed over as soon as its token is there.
+#[derive(Debug)]
+pub(crate) struct AnswerStream {
+    feed: Feed,
+    encoder: ChunkEncoder,
+    options: StreamOptions,
+    shape: StreamShape,
+    ready: VecDeque<Bytes>,
+    /// Text that no event has carried yet.
+    held: String,
+    tokens: u32,
+    /// Tokens since the last event.
+    unsent: u32,
+    text_events: u32,
+    over: bool,
+}
+
+impl AnswerStream {
+    pub(super) fn new(
+        feed: Feed,
+        encoder: ChunkEncoder,
+        options: StreamOptions,
+        shape: StreamShape,
+    ) -> Self {
+        let mut stream = Self {
+            feed,
+            encoder,
+            options,
+            shape,
+            ready: VecDeque::new(),
+            held: String::new(),
+            tokens: 0,
+            unsent: 0,
+            text_events: 0,
+            over: false,
+        };
+        stream.role_if(RoleChunk::Early);
+        stream
+    }
+
+    pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Poll::Ready(Some(Ok(Frame::data(event))));
+            }
+            if self.over {
+                return Poll::Ready(None);
+            }
+            match ready!(self.feed.poll_next(cx)) {
+                FeedItem::Token { index, last } => self.token(index, last),
+                FeedItem::Failed => {
+                    self.over = true;
+                    self.ready.push_back(engine_failed(ENGINE_FAILED).event());
+                    self.ready.push_back(Bytes::from_static(DONE));
+                }
+                FeedItem::Cut => {
+                    self.over = true;
+                    return Poll::Ready(Some(Err(Cut)));
+                }
+            }
+        }
+    }
+
+    fn token(&mut self, index: u32, last: Option<FinishReason>) {
+        if index == 0 {
+            self.role_if(RoleChunk::WithFirstToken);
+        }
+        self.held.push_str(answer_word(self.options.prompt_hash, index));
+        self.tokens += 1;
+        self.unsent += 1;
+        let usage_asked = self.options.include_usage && !self.shape.no_usage;
+        if let Some(reason) = last {
+            let event = self.encoder.last(&self.held, reason.name(), self.continuous(), usage_asked);
+            self.ready.push_back(event);
+            if usage_asked {
+                self.ready.push_back(self.encoder.usage(self.counts()));
+            }
+            self.ready.push_back(Bytes::from_static(DONE));
+            self.over = true;
+        } else if index == 0 || self.unsent >= self.shape.interval.get() {
+            self.unsent = 0;
+            self.text_events += 1;
+            let empty = self.shape.empty_every.is_some_and(|every| self.text_events.is_multiple_of(every.get()));
+            let text = if empty { "" } else { self.held.as_str() };
+            self.ready.push_back(self.encoder.delta(text, self.continuous()));
+            if !empty {
+                self.held.clear();
+            }
+        }
+    }
+
+    fn role_if(&mut self, when: RoleChunk) {
+        if self.options.kind == StreamKind::Chat && self.shape.role == when {
+            self.ready.push_back(self.encoder.role(self.continuous()));
+        }
+    }
+
+    /// vLLM heeds `continuous_usage_stats` only together with `include_usage`.
+    fn continuous(&self) -> Option<UsageCounts> {
+        let asked = self.options.include_usage && self.options.continuous_usage && !self.shape.no_usage;
+        asked.then(|| self.counts())
+    }
+
+    fn counts(&self) -> UsageCounts {
+        UsageCounts { prompt: self.options.prompt_tokens, completion: self.tokens }
+    }
+}
