@@ -2,4 +2,8 @@
 
 pub mod chat;
 pub mod encode;
+pub mod models;
+pub mod prometheus;
+pub mod request;
 pub mod sse;
+pub mod url;

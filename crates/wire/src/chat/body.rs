@@ -33,7 +33,7 @@ pub fn parse_body(bytes: &[u8]) -> Result<Body<'_>, ChunkError> {
             Ok(Body { content, reasoning, tool_call, finish_reason, usage, error })
         }
         Err(error) => {
-            Err(ChunkError::new(error, &String::from_utf8_lossy(bytes.get(..256).unwrap_or(bytes))))
+            Err(ChunkError::of_body(error, bytes))
         }
     }
 }

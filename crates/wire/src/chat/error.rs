@@ -16,6 +16,10 @@ impl ChunkError {
     pub(super) fn new(source: serde_json::Error, data: &str) -> Self {
         Self { source, excerpt: clean(data, 80) }
     }
+
+    pub(crate) fn of_body(source: serde_json::Error, body: &[u8]) -> Self {
+        Self::new(source, &String::from_utf8_lossy(body.get(..256).unwrap_or(body)))
+    }
 }
 
 /// An error that a server told, in a body or inside a stream.

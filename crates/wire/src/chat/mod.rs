@@ -7,11 +7,12 @@
 mod body;
 mod chunk;
 mod error;
-mod lenient;
+pub(crate) mod lenient;
 mod raw;
 
 pub use body::{Body, parse_body};
 pub use chunk::{Chunk, Usage, parse_chunk, parse_event};
+pub(crate) use error::clean;
 pub use error::{ChunkError, MESSAGE_LIMIT, ServerError, error_message};
 
 /// The payload that ends a stream.
