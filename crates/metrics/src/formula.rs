@@ -7,11 +7,9 @@ pub struct Formula {
     pub id: &'static str,
     /// The formula.
     pub text: &'static str,
-    /// Where it is defined.
+    /// What it means or where it comes from.
     pub source: &'static str,
 }
-
-const FORMULAS: &[Formula] = &[];
 
 /// All formulas, by id.
 pub fn all() -> &'static [Formula] {
@@ -20,5 +18,230 @@ pub fn all() -> &'static [Formula] {
 
 /// The formula of this id.
 pub fn get(id: &str) -> Option<&'static Formula> {
-    all().iter().find(|formula| formula.id == id)
+    FORMULAS.binary_search_by(|formula| formula.id.cmp(id)).ok().and_then(|index| FORMULAS.get(index))
+}
+
+const fn formula(id: &'static str, text: &'static str, source: &'static str) -> Formula {
+    Formula { id, text, source }
+}
+
+const FORMULAS: &[Formula] = &[
+    formula(
+        "client_lag_quantile",
+        "largest time between the read that brought an event and its use, per measured request; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "the client's own delay after reading",
+    ),
+    formula(
+        "coalesced_share",
+        "gaps between token-bearing events that came in one read / all such gaps",
+        "events of one read share a stamp",
+    ),
+    formula(
+        "cycle_client",
+        "C - in_flight",
+        "cycle budget C = client + network + queue + service: slots not in flight",
+    ),
+    formula(
+        "cycle_network",
+        "in_flight - queue - service",
+        "cycle budget: between client and engine (network, front end, tokenizer), and the error of the others",
+    ),
+    formula(
+        "cycle_queue",
+        "requests waiting: server_waiting, or its gauge from 20 scrapes on",
+        "cycle budget: waiting for admission",
+    ),
+    formula(
+        "cycle_service",
+        "requests in the batch: server_running, or its gauge from 20 scrapes on",
+        "cycle budget: being served",
+    ),
+    formula(
+        "e2e_max",
+        "largest of last_token - due, over complete measured requests",
+        "from the intended start to the last token",
+    ),
+    formula(
+        "e2e_mean",
+        "mean of last_token - due, over complete measured requests",
+        "from the intended start to the last token",
+    ),
+    formula(
+        "e2e_quantile",
+        "last_token - due, over complete measured requests; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "from the intended start to the last token",
+    ),
+    formula(
+        "finish_lag_quantile",
+        "end - last_token, over complete measured requests; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "usage, [DONE] and the end of the body",
+    ),
+    formula(
+        "icl_max",
+        "largest of gaps between neighbouring token-bearing events",
+        "gaps between events as they arrive",
+    ),
+    formula(
+        "icl_mean",
+        "mean of gaps between neighbouring token-bearing events",
+        "gaps between events as they arrive",
+    ),
+    formula(
+        "icl_quantile",
+        "gaps between neighbouring token-bearing events; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "gaps between events as they arrive",
+    ),
+    formula("in_flight", "Σ |[sent, end] ∩ [t0, t1)| / (t1 - t0)", "exact time average"),
+    formula(
+        "in_flight_peak",
+        "largest number of [sent, end) that overlap inside [t0, t1)",
+        "exact; an end comes before a start at the same instant",
+    ),
+    formula(
+        "input_tok_s",
+        "prompt tokens of the requests whose first token arrived in [t0, t1) / (t1 - t0)",
+        "windowed throughput, every phase's requests",
+    ),
+    formula(
+        "itl_max",
+        "largest of each gap between token-bearing events, spread over the tokens of the event that ends it",
+        "gaps between tokens",
+    ),
+    formula(
+        "itl_mean",
+        "mean of each gap between token-bearing events, spread over the tokens of the event that ends it",
+        "gaps between tokens",
+    ),
+    formula(
+        "itl_quantile",
+        "each gap between token-bearing events, spread over the tokens of the event that ends it; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "gaps between tokens",
+    ),
+    formula(
+        "kv_usage_max",
+        "largest value of the gauge over scrapes in [t0, t1), stale ones left out",
+        "the server's gauge",
+    ),
+    formula(
+        "kv_usage_mean",
+        "mean of the gauge over scrapes in [t0, t1), stale ones left out",
+        "the server's gauge",
+    ),
+    formula(
+        "output_tok_s",
+        "output tokens whose event arrived in [t0, t1) / (t1 - t0); a request's tokens lie evenly on its token-bearing events unless the server counts them per event",
+        "windowed throughput, every phase's requests",
+    ),
+    formula(
+        "output_tokens_mean",
+        "mean of n, over complete measured requests",
+        "the server's usage, or the named tokenizer",
+    ),
+    formula(
+        "prefix_hit_rate",
+        "growth of prefix cache hits / growth of prefix cache queries, in tokens, in [t0, t1)",
+        "the server's counters",
+    ),
+    formula(
+        "req_s",
+        "complete requests that ended in [t0, t1) / (t1 - t0)",
+        "windowed throughput, every phase's requests",
+    ),
+    formula(
+        "send_delay_quantile",
+        "sent - due, over measured requests; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "the client's own delay before sending",
+    ),
+    formula(
+        "server_queue_mean",
+        "growth of the sum of queue times / growth of their count",
+        "the server's histogram",
+    ),
+    formula(
+        "server_running",
+        "growth of the sum of inference times in [t0, t1) / (t1 - t0); linear between scrapes",
+        "Little 1961, on the server's own stamps",
+    ),
+    formula(
+        "server_running_gauge",
+        "mean of the gauge over scrapes in [t0, t1), stale ones left out",
+        "the server's gauge",
+    ),
+    formula(
+        "server_scrapes",
+        "scrapes in [t0, t1), stale ones included",
+        "successful reads of the metrics page",
+    ),
+    formula(
+        "server_ttft_quantile",
+        "quantile of the histogram's growth, linear in its bucket",
+        "PromQL histogram_quantile",
+    ),
+    formula(
+        "server_waiting",
+        "growth of the sum of queue times in [t0, t1) / (t1 - t0); linear between scrapes",
+        "Little 1961, on the server's own stamps",
+    ),
+    formula(
+        "server_waiting_gauge",
+        "mean of the gauge over scrapes in [t0, t1), stale ones left out",
+        "the server's gauge",
+    ),
+    formula(
+        "server_waiting_share",
+        "scrapes in [t0, t1) with waiting > 0 / scrapes in [t0, t1), stale ones left out",
+        "the server's gauge",
+    ),
+    formula(
+        "service_ttft_quantile",
+        "first_token - sent, over complete measured requests; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "time to first token without the client's own delay",
+    ),
+    formula(
+        "tokens_per_chunk",
+        "Σ (n - 1) / Σ (token-bearing events - 1), over complete measured requests",
+        "1 when each event is one token",
+    ),
+    formula(
+        "tpot_max",
+        "largest of (last_token - first_token) / (n - 1), over complete measured requests with at least 10 output tokens",
+        "time per output token after the first",
+    ),
+    formula(
+        "tpot_mean",
+        "mean of (last_token - first_token) / (n - 1), over complete measured requests with at least 2 output tokens",
+        "time per output token after the first",
+    ),
+    formula(
+        "tpot_quantile",
+        "(last_token - first_token) / (n - 1), over complete measured requests with at least 10 output tokens; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "time per output token after the first",
+    ),
+    formula(
+        "ttft_max",
+        "largest of first_token - due, over complete measured requests",
+        "time to first token from the intended start",
+    ),
+    formula(
+        "ttft_mean",
+        "mean of first_token - due, over complete measured requests",
+        "time to first token from the intended start",
+    ),
+    formula(
+        "ttft_quantile",
+        "first_token - due, over complete measured requests; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "time to first token from the intended start",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_rise_and_are_found() {
+        assert!(all().windows(2).all(|pair| pair[0].id < pair[1].id));
+        assert_eq!(get("tpot_mean").map(|formula| formula.id), Some("tpot_mean"));
+        assert_eq!(get("tpot"), None);
+    }
 }

@@ -1,7 +1,9 @@
 //! Service level objectives: `at 10: ttft p95 < 1s, tpot p95 < 50ms; e2e p99 < 10s`.
 
+mod judge;
 mod parse;
 
+pub(crate) use judge::{Pool, judge};
 pub use parse::SloError;
 
 /// The grammar of `--slo`.
@@ -45,7 +47,7 @@ pub enum Metric {
     Ttft,
     /// Time per output token after the first.
     Tpot,
-    /// Between tokens; each of the request's gaps must be within the limit.
+    /// Between tokens: the longest wait between two of the request's token-bearing events.
     Itl,
     /// From the intended start to the last token.
     E2e,
@@ -70,5 +72,30 @@ impl Objective {
     /// Share of the requests that must meet every clause: the largest of the clauses' shares, in millionths.
     pub fn target_ppm(&self) -> u32 {
         self.clauses.iter().map(|clause| clause.quantile_ppm).max().unwrap_or(0)
+    }
+}
+
+impl Metric {
+    /// The name in the grammar and of the family of numbers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ttft => "ttft",
+            Self::Tpot => "tpot",
+            Self::Itl => "itl",
+            Self::E2e => "e2e",
+        }
+    }
+}
+
+/// As a sentence of the grammar.
+impl std::fmt::Display for Objective {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(level) = self.at {
+            write!(f, "at {level}: ")?;
+        }
+        for (index, clause) in self.clauses.iter().enumerate() {
+            write!(f, "{}{clause}", if index > 0 { ", " } else { "" })?;
+        }
+        Ok(())
     }
 }

@@ -1,0 +1,291 @@
+use super::{Checks, families, invalid, named, of_server, performance, warn};
+use crate::bottleneck::SCRAPES;
+use crate::latency::COALESCED;
+use crate::level::{Inside, Measured};
+use crate::quantile::{nearest_rank, type7};
+use crate::summary::Flag;
+use plimsoll_record::{Plan, RequestRecord, TokenSource};
+use std::collections::BTreeMap;
+
+/// The checks of one level. `regime` is the cache regime that the prompts intend.
+pub(crate) fn check(measured: &Measured<'_>, plan: &Plan, regime: &str) -> Checks {
+    let mut checks = Checks::default();
+    checks.check(measured.inside.is_none().then(|| {
+        warn(
+            "window_not_closed",
+            named(&["output_tok_s", "input_tok_s", "req_s", "in_flight"]),
+            "The measured window never closed, so there is no throughput; latencies are of the requests that ended. Run the level again.".to_owned(),
+        )
+    }));
+    if let Some(inside) = &measured.inside {
+        inside_window(&mut checks, measured, inside, regime);
+    }
+    tokens(&mut checks, measured);
+    client(&mut checks, measured);
+    requests(&mut checks, measured);
+    if plan.warmup == Some(0) {
+        checks.check(first_wave(measured));
+    }
+    checks
+}
+
+fn inside_window(checks: &mut Checks, measured: &Measured<'_>, inside: &Inside, regime: &str) {
+    let level = f64::from(measured.level.level);
+    checks.check((inside.in_flight < 0.95 * level).then(|| {
+        invalid(
+            "in_flight_low",
+            performance(),
+            format!(
+                "Only {:.2} of {level} requests were in flight on average, so the numbers do not describe {level}. Failures, a slow client or a limit on connections; see the bottleneck.",
+                inside.in_flight
+            ),
+        )
+    }));
+    if let Some(gap) = inside.little_gap {
+        checks.check((gap > 0.02).then(|| {
+            warn(
+                "window_not_stationary",
+                named(&["req_s", "in_flight"]),
+                format!(
+                    "Little's law misses by {:.1} %: requests that ended in the window do not account for those in flight. Use a longer window.",
+                    100.0 * gap
+                ),
+            )
+        }));
+    }
+    if inside.output.uncounted_failures > 0 {
+        checks.check(Some(warn(
+            "uncounted_tokens",
+            named(&["output_tok_s"]),
+            format!(
+                "{} failed requests streamed in the window without a token count; output tok/s leaves their tokens out.",
+                inside.output.uncounted_failures
+            ),
+        )));
+    }
+    if let (true, Ok(rate)) = (regime == "cold", &inside.server.prefix_hit_rate) {
+        checks.check((*rate > 0.01).then(|| {
+            invalid(
+                "prefix_cache_hits",
+                performance(),
+                format!(
+                    "The server found {:.1} % of the prompt tokens in its prefix cache although the prompts are meant to be new. Restart it or use another seed.",
+                    100.0 * rate
+                ),
+            )
+        }));
+    }
+    let gauges = &inside.server.gauges;
+    if gauges.scrapes > 0 || gauges.running.is_some() {
+        checks.check((gauges.used < SCRAPES).then(|| {
+            warn(
+                "few_scrapes",
+                named(&["server_running_gauge", "server_waiting_gauge", "server_waiting_share", "kv_usage_mean", "kv_usage_max"]),
+                format!(
+                    "{} usable scrapes fell inside the window, {SCRAPES} are needed to judge by gauges. Use a longer window or a shorter scrape interval.",
+                    gauges.used
+                ),
+            )
+        }));
+        checks.check((gauges.stale > 0).then(|| {
+            warn(
+                "stale_gauges",
+                named(&["server_running_gauge", "server_waiting_gauge", "server_waiting_share"]),
+                format!(
+                    "{} of {} scrapes read 0 running and 0 waiting while tokens were generated; they are left out of the gauges. The numbers from the server's histograms do not suffer from this.",
+                    gauges.stale,
+                    gauges.stale + gauges.used
+                ),
+            )
+        }));
+    }
+    checks.check(
+        (inside.server.running.as_ref().err().map(|fell| fell.0) == Some(crate::server::RESET)).then(|| {
+            invalid(
+                "server_restarted",
+                of_server(),
+                "The server's counters went down inside the window: it was restarted.".to_owned(),
+            )
+        }),
+    );
+}
+
+fn tokens(checks: &mut Checks, measured: &Measured<'_>) {
+    let count = |source| measured.level.successes().filter(|request| request.token_source == source).count();
+    let (usage, tokenizer, unknown) =
+        (count(TokenSource::Usage), count(TokenSource::Tokenizer), count(TokenSource::Unknown));
+    let mut of_tokens = named(&["output_tok_s", "output_tokens_mean"]);
+    of_tokens.extend(families(&["tpot", "itl"]));
+    checks.check((unknown > 0).then(|| {
+        warn(
+            "token_source_unknown",
+            of_tokens.clone(),
+            format!(
+                "{unknown} of {} complete requests have no token count; chunks are not tokens. Name a tokenizer file, or a server that sends usage.",
+                usage + tokenizer + unknown
+            ),
+        )
+    }));
+    checks.check((usage > 0 && tokenizer > 0).then(|| {
+        invalid(
+            "token_source_mixed",
+            of_tokens,
+            format!("Tokens were counted by the server for {usage} requests and by the tokenizer for {tokenizer}; the two differ."),
+        )
+    }));
+    let latencies = &measured.latencies;
+    if let Some(ratio) = latencies.tokens_per_chunk {
+        let text = if latencies.smeared {
+            format!(
+                "An event carries {ratio:.3} tokens on average; each gap is spread over the tokens that the server counts in its event."
+            )
+        } else {
+            format!(
+                "An event carries {ratio:.3} tokens on average, so gaps between events are not gaps between tokens: ITL is hidden, ICL and TPOT stand."
+            )
+        };
+        checks.check(((ratio - 1.0).abs() > 0.02).then(|| {
+            if latencies.smeared {
+                warn("tokens_per_chunk", families(&["itl"]), text)
+            } else {
+                invalid("tokens_per_chunk", families(&["itl"]), text)
+            }
+        }));
+    }
+    if let Some(share) = latencies.coalesced_share {
+        checks.check((share > COALESCED).then(|| {
+            invalid(
+                "coalesced_events",
+                families(&["itl"]),
+                format!(
+                    "{:.1} % of the events came in one read with the event before them, so gaps between events are bent: ITL is hidden. A proxy may buffer, or the client was late to read.",
+                    100.0 * share
+                ),
+            )
+        }));
+    }
+}
+
+fn client(checks: &mut Checks, measured: &Measured<'_>) {
+    let latencies = &measured.latencies;
+    let p99 = |sorted: &[f64]| nearest_rank(sorted, 990_000);
+    if let (Some(delay), Some(ttft)) = (p99(&latencies.send_delay), type7(&latencies.ttft, 500_000)) {
+        let text = |verdict: &str| {
+            format!(
+                "Requests were sent up to {:.2} ms late (p99); {verdict} for a median TTFT of {:.2} ms. The client's machine is busy.",
+                1e3 * delay,
+                1e3 * ttft
+            )
+        };
+        let of = families(&["ttft", "e2e"]);
+        checks.check(if delay > (0.1 * ttft).max(0.001) {
+            Some(invalid("send_delay", of, text("too much")))
+        } else {
+            (delay > (0.01 * ttft).max(0.001)).then(|| warn("send_delay", of, text("noticeable")))
+        });
+    }
+    if let Some(lag) = p99(&latencies.client_lag) {
+        let limit = type7(&latencies.tpot_all, 500_000).map_or(0.001, |tpot| (0.05 * tpot).max(0.001));
+        checks.check((lag > limit).then(|| {
+            warn(
+                "client_lag",
+                families(&["itl", "icl"]),
+                format!(
+                    "This client took up to {:.2} ms (p99) from reading an event to using it. Stamps are taken at the read, but a client this busy may also read late.",
+                    1e3 * lag
+                ),
+            )
+        }));
+    }
+    let waited = measured.level.cohort.iter().filter(|request| request.conn.connect_ns.is_some()).count();
+    checks.check((waited > 0).then(|| {
+        warn(
+            "new_connections",
+            families(&["ttft", "e2e"]),
+            format!(
+                "{waited} of {} measured requests had to wait for a new connection, which is part of their TTFT. The server or a proxy closes connections.",
+                measured.level.cohort.len()
+            ),
+        )
+    }));
+}
+
+fn requests(checks: &mut Checks, measured: &Measured<'_>) {
+    let cohort = &measured.level.cohort;
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    for kind in cohort.iter().filter_map(|request| request.outcome.failure()) {
+        *kinds.entry(kind.name()).or_default() += 1;
+    }
+    checks.check((!kinds.is_empty()).then(|| {
+        let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        warn(
+            "failures",
+            Vec::new(),
+            format!(
+                "Of {} measured requests some failed: {}. They are misses in every SLO and in no latency number, so latencies are of the survivors.",
+                cohort.len(),
+                kinds.join(", ")
+            ),
+        )
+    }));
+    let disordered = measured.latencies.disordered;
+    checks.check((disordered > 0).then(|| {
+        warn(
+            "stamps_out_of_order",
+            Vec::new(),
+            format!("{disordered} measured requests have stamps in an impossible order; what depends on them is left out."),
+        )
+    }));
+    let malformed: u64 = cohort.iter().map(|request| u64::from(request.malformed)).sum();
+    checks.check((malformed > 0).then(|| {
+        warn(
+            "malformed_frames",
+            Vec::new(),
+            format!("{malformed} frames of the measured streams could not be read and were skipped; tokens in them are not counted as events."),
+        )
+    }));
+    if let Some((asked, real)) = prompt_lengths(measured) {
+        checks.check(((real / asked - 1.0).abs() > 0.02).then(|| {
+            warn(
+                "prompt_length",
+                named(&["input_tok_s"]),
+                format!(
+                    "Prompts of {asked:.1} tokens were asked for and {real:.1} counted by the server, on average: its chat template and tokenizer. Compare runs by the counted length."
+                ),
+            )
+        }));
+    }
+}
+
+/// Mean asked and counted prompt length of the requests that have both.
+fn prompt_lengths(measured: &Measured<'_>) -> Option<(f64, f64)> {
+    let both = |request: &RequestRecord| Some((request.asked_input_tokens?, request.input_tokens?));
+    let (mut n, mut asked, mut real) = (0_u64, 0_u64, 0_u64);
+    for (a, r) in measured.level.successes().filter_map(both) {
+        (n, asked, real) = (n + 1, asked + u64::from(a), real + u64::from(r));
+    }
+    (n > 0 && asked > 0).then(|| (asked as f64 / n as f64, real as f64 / n as f64))
+}
+
+/// Without a warm-up, the first request of each slot may have met a cold engine or a burst of prefills.
+fn first_wave(measured: &Measured<'_>) -> Option<Flag> {
+    let median = |requests: &[&RequestRecord]| {
+        let mut ttft: Vec<f64> =
+            requests.iter().filter_map(|request| crate::timing::Timing::of(request).ttft).collect();
+        ttft.sort_by(f64::total_cmp);
+        type7(&ttft, 500_000)
+    };
+    let successes: Vec<&RequestRecord> = measured.level.successes().collect();
+    let (first, rest) = successes.split_at_checked(measured.level.level as usize)?;
+    let (first, rest) = (median(first)?, median(rest)?);
+    (first > 3.0 * rest).then(|| {
+        invalid(
+            "first_wave",
+            families(&["ttft", "e2e"]),
+            format!(
+                "There was no warm-up, and the first requests waited {:.1} times as long for their first token as the others. Run with a warm-up.",
+                first / rest.max(1.0)
+            ),
+        )
+    })
+}

@@ -1,0 +1,121 @@
+//! Which records belong to a level, and its window.
+
+use crate::RunData;
+use crate::summary::Window;
+use plimsoll_record::{Nanos, Phase, PhaseEdge, PhaseMark, RequestRecord};
+use std::collections::BTreeMap;
+
+/// One level and repeat: its window and its records.
+#[derive(Debug, Default)]
+pub(crate) struct Level<'a> {
+    pub level: u32,
+    pub repeat: u32,
+    /// None when the window never closed.
+    pub window: Option<Window>,
+    /// Records of every phase: they all load the server.
+    pub requests: Vec<&'a RequestRecord>,
+    /// The measured ones, failures included, by intended start.
+    pub cohort: Vec<&'a RequestRecord>,
+}
+
+impl Level<'_> {
+    /// The measured requests that succeeded.
+    pub fn successes(&self) -> impl Iterator<Item = &RequestRecord> {
+        self.cohort.iter().copied().filter(|request| request.outcome.is_ok())
+    }
+}
+
+/// The levels that left a trace, by level, then repeat.
+pub(crate) fn levels(run: &RunData) -> Vec<Level<'_>> {
+    let mut levels: BTreeMap<(u32, u32), Level<'_>> = BTreeMap::new();
+    let mut marks: BTreeMap<(u32, u32), Vec<&PhaseMark>> = BTreeMap::new();
+    for mark in &run.phases {
+        if let (Some(level), Some(repeat)) = (mark.level, mark.repeat) {
+            marks.entry((level, repeat)).or_default().push(mark);
+            levels.entry((level, repeat)).or_default();
+        }
+    }
+    for request in &run.requests {
+        let level = levels.entry((request.level, request.repeat)).or_default();
+        level.requests.push(request);
+        if request.phase == Phase::Measure {
+            level.cohort.push(request);
+        }
+    }
+    levels
+        .into_iter()
+        .map(|(key, mut level)| {
+            (level.level, level.repeat) = key;
+            level.window = marks.get(&key).and_then(|marks| window(marks));
+            // An order of their own makes the result independent of the order in which requests ended.
+            level.requests.sort_by_key(|request| (request.due_ns, request.slot, request.id));
+            level.cohort.sort_by_key(|request| (request.due_ns, request.slot, request.id));
+            level
+        })
+        .collect()
+}
+
+fn window(marks: &[&PhaseMark]) -> Option<Window> {
+    let at = |edge, after: Nanos| {
+        marks.iter().filter(|mark| mark.edge == edge && mark.at_ns >= after).map(|mark| mark.at_ns).min()
+    };
+    let open_ns = at(PhaseEdge::WindowOpen, Nanos::ZERO)?;
+    let close_ns = at(PhaseEdge::WindowClose, open_ns)?;
+    (close_ns > open_ns).then_some(Window { open_ns, close_ns })
+}
+
+impl Window {
+    /// `t1 - t0`, seconds.
+    pub fn seconds(&self) -> f64 {
+        (self.close_ns - self.open_ns).as_secs_f64()
+    }
+
+    /// True for `t0 <= at < t1`.
+    pub fn contains(&self, at: Nanos) -> bool {
+        self.open_ns <= at && at < self.close_ns
+    }
+
+    /// Nanoseconds of `[from, to]` inside the window.
+    pub fn overlap(&self, from: Nanos, to: Nanos) -> u64 {
+        to.min(self.close_ns).0.saturating_sub(from.max(self.open_ns).0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Request, ms};
+
+    #[test]
+    fn by_level_and_repeat() {
+        let run = RunData {
+            phases: vec![
+                PhaseMark::of_level(ms(10), PhaseEdge::WindowOpen, 2, 0),
+                PhaseMark::of_level(ms(5), PhaseEdge::WindowClose, 2, 0),
+                PhaseMark::of_level(ms(30), PhaseEdge::WindowClose, 2, 0),
+                PhaseMark::of_level(ms(40), PhaseEdge::WindowOpen, 4, 0),
+            ],
+            requests: vec![
+                Request::new(12).of(2, Phase::Measure).build(),
+                Request::new(1).of(2, Phase::Warmup).build(),
+                Request::new(11).of(2, Phase::Measure).build(),
+            ],
+            ..RunData::default()
+        };
+        let levels = levels(&run);
+        assert_eq!(levels.iter().map(|level| level.level).collect::<Vec<_>>(), [2, 4]);
+        assert_eq!(levels[0].window, Some(Window { open_ns: ms(10), close_ns: ms(30) }));
+        assert_eq!(levels[1].window, None);
+        assert_eq!(levels[0].requests.len(), 3);
+        assert_eq!(levels[0].cohort.iter().map(|r| r.due_ns).collect::<Vec<_>>(), [ms(11), ms(12)]);
+    }
+
+    #[test]
+    fn half_open() {
+        let window = Window { open_ns: ms(10), close_ns: ms(30) };
+        assert!(window.contains(ms(10)) && !window.contains(ms(30)));
+        assert_eq!(window.overlap(ms(0), ms(40)), ms(20).0);
+        assert_eq!(window.overlap(ms(25), ms(12)), 0);
+        assert_eq!(window.overlap(ms(31), ms(40)), 0);
+    }
+}
