@@ -1,0 +1,147 @@
+use super::sheet::{Sheet, cells};
+use crate::{ReportInput, escape, figure::NONE};
+use plimsoll_record::{Plan, SCRAPE_OFF};
+
+/// The sheet of conditions. What is not known keeps its row, so that a reader sees that it is not known.
+pub fn conditions(sheet: &mut Sheet, input: &ReportInput<'_>) {
+    sheet.heading(2, "Conditions");
+    let mut rows = Rows(Vec::new());
+    run(&mut rows, input);
+    server(&mut rows, input);
+    load(&mut rows, input);
+    client(&mut rows, input);
+    sheet.table(&cells(["Condition", "Value"]), &rows.0, 2);
+    let notes: Vec<String> = input.conditions.notes.iter().map(|note| escape::markdown(note)).collect();
+    if !notes.is_empty() {
+        sheet.paragraph("Noted before the load began:");
+        sheet.list(&notes);
+    }
+}
+
+struct Rows(Vec<Vec<String>>);
+
+impl Rows {
+    /// A value of our own words.
+    fn own(&mut self, name: &str, value: String) {
+        let value = if value.is_empty() { NONE.to_owned() } else { value };
+        self.0.push(vec![name.to_owned(), value]);
+    }
+
+    /// A value that somebody else wrote.
+    fn foreign(&mut self, name: &str, value: &str) {
+        self.own(name, escape::markdown(value));
+    }
+
+    fn code(&mut self, name: &str, value: &str) {
+        self.own(name, escape::code(value));
+    }
+}
+
+fn run(rows: &mut Rows, input: &ReportInput<'_>) {
+    let environment = &input.conditions.environment;
+    rows.foreign("Date (start, RFC 3339)", &environment.started_at);
+}
+
+fn server(rows: &mut Rows, input: &ReportInput<'_>) {
+    let server = &input.conditions.server;
+    rows.code("Server address", &input.conditions.environment.url);
+    rows.foreign("Server version", server.version.as_deref().unwrap_or_default());
+    rows.foreign("Server software (its header)", server.software.as_deref().unwrap_or_default());
+    rows.code("Model", &server.model);
+    let models: Vec<String> = server.models.iter().map(|model| escape::code(model)).collect();
+    rows.own("Models served", models.join(", "));
+    rows.own(
+        "Largest prompt plus answer, tokens",
+        server.max_model_len.map(|n| n.to_string()).unwrap_or_default(),
+    );
+    let cache: Vec<String> =
+        server.cache_config.iter().map(|(key, value)| escape::code(&format!("{key}={value}"))).collect();
+    rows.own("Cache configuration", cache.join(" "));
+    rows.own(
+        "Accelerator, launch command, other processes",
+        format!("{NONE} (a server does not tell; write them here)"),
+    );
+    let idle = match server.idle_before {
+        Some(true) => "yes",
+        Some(false) => "no: other load was present",
+        None => "",
+    };
+    rows.own("Server idle before the load", idle.to_owned());
+    let usage = if server.stream_usage { "yes" } else { "no" };
+    rows.own("Usage in the stream", usage.to_owned());
+    rows.foreign("Server metrics not shown", &server.missing_concepts.join(", "));
+}
+
+fn load(rows: &mut Rows, input: &ReportInput<'_>) {
+    let (plan, conditions) = (input.plan, input.conditions);
+    rows.own("Route", format!("`{}`, streaming", plan.endpoint.path()));
+    rows.own("Load", "closed loop: each user sends its next request when the last has ended".to_owned());
+    let levels: Vec<String> = conditions
+        .levels
+        .iter()
+        .map(|level| {
+            let added = if conditions.added_levels.contains(level) { " (added for the SLO)" } else { "" };
+            format!("{level}{added}")
+        })
+        .collect();
+    rows.own("Concurrency levels", levels.join(", "));
+    rows.own("Measured requests per level", cohort(plan));
+    rows.own("Repeats per level", plan.repeats.to_string());
+    rows.own(
+        "Warm-up requests per level",
+        plan.warmup.map_or_else(|| "one per user, at least 2".to_owned(), |n| n.to_string()),
+    );
+    rows.own("Prompts", prompts(input));
+    let length =
+        if plan.prompts.is_some() { "as in the file".to_owned() } else { plan.input_tokens.to_string() };
+    rows.own("Input length, tokens", length);
+    rows.code(
+        "System prompt",
+        &plan.system.as_deref().map(|path| path.display().to_string()).unwrap_or_default(),
+    );
+    rows.own("`max_tokens`", plan.output_tokens.to_string());
+    rows.own("Temperature", plan.temperature.to_string());
+    rows.own("`ignore_eos`", if plan.ignore_eos { "yes" } else { "no" }.to_owned());
+    rows.own("Seed", conditions.seed.to_string());
+    rows.foreign("SLO", plan.slo.as_deref().unwrap_or_default());
+    rows.own("Time limit per request", plan.timeout.to_string());
+}
+
+fn cohort(plan: &Plan) -> String {
+    match (plan.requests, plan.duration) {
+        (Some(n), _) => n.to_string(),
+        (None, Some(duration)) => format!("all that start within {duration}"),
+        (None, None) => format!("by rule, in a window of at least {}", plan.min_window),
+    }
+}
+
+fn prompts(input: &ReportInput<'_>) -> String {
+    let prompts = &input.conditions.prompts;
+    let mut text =
+        format!("{}, regime {}", escape::markdown(&prompts.source), escape::markdown(&prompts.regime));
+    if let Some(usable) = prompts.usable {
+        text.push_str(&format!(", {usable} usable"));
+    }
+    for (reason, count) in &prompts.skipped {
+        text.push_str(&format!(", {count} skipped ({})", escape::markdown(reason)));
+    }
+    text
+}
+
+fn client(rows: &mut Rows, input: &ReportInput<'_>) {
+    let (plan, environment) = (input.plan, &input.conditions.environment);
+    rows.foreign("Client", &environment.client);
+    rows.code("Client command line", &environment.argv.join(" "));
+    rows.foreign("Client host", &environment.host);
+    rows.foreign("Client system", &environment.os);
+    rows.own(
+        "Client processors",
+        if environment.cpus == 0 { String::new() } else { environment.cpus.to_string() },
+    );
+    rows.own("Client worker threads", plan.workers.to_string());
+    let scrape = match plan.scrape.as_deref() {
+        Some(SCRAPE_OFF) => "off".to_owned(),
+        target => format!("{} every {}", escape::code(target.unwrap_or("/metrics")), plan.scrape_interval),
+    };
+    rows.own("Scrape of the server's metrics", scrape);
+}

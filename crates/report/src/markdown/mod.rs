@@ -1,0 +1,34 @@
+//! `report.md`.
+
+mod conditions;
+mod findings;
+mod formulas;
+mod numbers;
+mod sheet;
+
+use crate::{ReportInput, escape, wording};
+use sheet::Sheet;
+
+/// `report.md`: conditions, table, intervals, verdicts, findings, formulas.
+pub fn markdown(input: &ReportInput<'_>) -> String {
+    let summary = input.summary;
+    let mut sheet = Sheet::default();
+    let model = escape::code(&input.conditions.server.model);
+    sheet
+        .heading(1, &if model.is_empty() { "Load test".to_owned() } else { format!("Load test of {model}") });
+    if let Some(reason) = wording::partial(summary) {
+        sheet.paragraph(&format!(
+            "**PARTIAL:** {}; the numbers describe what there is.",
+            escape::markdown(reason)
+        ));
+    }
+    findings::glance(&mut sheet, summary);
+    conditions::conditions(&mut sheet, input);
+    numbers::table(&mut sheet, summary);
+    numbers::intervals(&mut sheet, summary);
+    findings::verdicts(&mut sheet, summary);
+    findings::flags(&mut sheet, summary);
+    numbers::missing(&mut sheet, summary);
+    formulas::formulas(&mut sheet, summary);
+    sheet.finish()
+}

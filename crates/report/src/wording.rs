@@ -1,0 +1,78 @@
+//! Words for findings.
+
+use plimsoll_metrics::{
+    BottleneckKind, Flag, FlagClass, Knee, KneeState, ReconciliationState, RunState, Summary, Verdict,
+};
+
+/// Why a run is partial, if it is.
+pub fn partial(summary: &Summary) -> Option<&str> {
+    match &summary.state {
+        RunState::Complete => None,
+        RunState::Partial { reason } => Some(reason),
+    }
+}
+
+/// The knee's sentence; from its state where the sentence is missing.
+pub fn knee(knee: &Knee) -> String {
+    if !knee.text.is_empty() {
+        return knee.text.clone();
+    }
+    match knee.state {
+        KneeState::Bracket { low, high } => format!("between {low} and {high}"),
+        KneeState::NoneInRange { highest } => format!("none up to {highest}"),
+        KneeState::SaturatedAtLowest { lowest } => format!("already saturated at {lowest}"),
+        KneeState::CannotJudge => "cannot be judged".to_owned(),
+    }
+}
+
+pub const fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "PASS",
+        Verdict::Fail => "FAIL",
+        Verdict::Inconclusive => "INCONCLUSIVE",
+    }
+}
+
+pub const fn bottleneck(kind: BottleneckKind) -> &'static str {
+    match kind {
+        BottleneckKind::ServerSlots => "server: slot limit",
+        BottleneckKind::ServerAdmission => "server: admission limit",
+        BottleneckKind::Mixed => "server near its limit, client leaves gaps",
+        BottleneckKind::Client => "client",
+        BottleneckKind::Network => "network or front end",
+        BottleneckKind::UnderLoaded => "none: under-loaded",
+        BottleneckKind::CannotJudge => "cannot judge",
+    }
+}
+
+pub const fn reconciliation(state: ReconciliationState) -> &'static str {
+    match state {
+        ReconciliationState::Match => "match",
+        ReconciliationState::Mismatch => "MISMATCH",
+        ReconciliationState::CannotJudge => "cannot judge",
+    }
+}
+
+pub const fn class(class: FlagClass) -> &'static str {
+    match class {
+        FlagClass::Warn => "WARN",
+        FlagClass::Invalid => "INVALID",
+    }
+}
+
+/// All flags, with the level and repeat that they concern; the gravest first.
+pub fn flags(summary: &Summary) -> Vec<(Option<(u32, u32)>, &Flag)> {
+    let run = summary.flags.iter().map(|flag| (None, flag));
+    let levels = summary
+        .levels
+        .iter()
+        .flat_map(|level| level.flags.iter().map(move |flag| (Some((level.level, level.repeat)), flag)));
+    let mut flags: Vec<_> = run.chain(levels).collect();
+    flags.sort_by_key(|(_, flag)| std::cmp::Reverse(flag.class));
+    flags
+}
+
+/// The line that tells silence from checks that were not made.
+pub fn no_flags(checks: u32) -> String {
+    format!("no integrity flags ({checks} checks)")
+}
