@@ -117,7 +117,7 @@ impl Budget {
     }
 
     fn waits(&self) -> bool {
-        let enough = (CLIENT * f64::from(self.level)).min(0.5).max(0.05);
+        let enough = (CLIENT * f64::from(self.level)).clamp(0.05, 0.5);
         self.queue >= enough || self.waiting_share.is_some_and(|share| share >= 0.8)
     }
 

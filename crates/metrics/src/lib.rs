@@ -23,6 +23,8 @@
 //!
 //! A number that is not known is absent with its reason; it is never 0. Every number is finite.
 
+#![cfg_attr(test, expect(clippy::float_cmp, reason = "golden values that are exact"))]
+
 mod bottleneck;
 pub mod formula;
 mod integrity;

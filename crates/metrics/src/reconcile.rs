@@ -78,8 +78,8 @@ fn growth_around(
     read: &dyn Fn(&Sample) -> Option<f64>,
 ) -> Result<f64, Fell> {
     let points = || track.iter().filter_map(|s| Some((s.at_ns, read(s).filter(|value| value.is_finite())?)));
-    let before = points().filter(|(at, _)| *at <= first).next_back();
-    let after = points().filter(|(at, _)| *at >= end).next_back();
+    let before = points().rfind(|(at, _)| *at <= first);
+    let after = points().rfind(|(at, _)| *at >= end);
     let (Some((from, before)), Some((to, after))) = (before, after) else {
         return Err(Fell(if points().next().is_none() {
             "the server does not expose it"

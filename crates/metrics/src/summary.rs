@@ -84,9 +84,10 @@ pub struct Number {
     /// `ttft_p99`, `ttft_mean`, `ttft_max`, the same for `tpot`, `itl`, `icl` and `e2e`, `finish_lag_p50`,
     /// `send_delay_p99`, `client_lag_p99`, `server_running`, `server_waiting` (integrated from histograms),
     /// `server_running_gauge`, `server_waiting_gauge`, `server_waiting_share`, `kv_usage_mean`, `kv_usage_max`,
-    /// `prefix_hit_rate`, `cycle_client`, `cycle_network`, `cycle_queue`, `cycle_service`.
+    /// `prefix_hit_rate`, `in_flight_peak`, `service_ttft_p50`, `tokens_per_chunk`, `coalesced_share`, `server_scrapes`,
+    /// `server_queue_mean`, `server_ttft_p50`, `server_ttft_p95` (with its histogram bucket as interval), `cycle_client`, `cycle_network`, `cycle_queue`, `cycle_service`.
     pub name: String,
-    /// `s`, `tok/s`, `req/s`, `tok`, `requests`, `share`.
+    /// `s`, `tok/s`, `req/s`, `tok`, `requests`, `share`, `scrapes`.
     pub unit: String,
     /// Id of the formula; [`crate::formula`] gives its text and source.
     pub formula: String,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 /// One level and repeat: its window and its records.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "the level of concurrency is what names it")]
 pub(crate) struct Level<'a> {
     pub level: u32,
     pub repeat: u32,

@@ -27,7 +27,7 @@ pub(crate) fn gained(before: &Histogram, after: &Histogram) -> Option<Histogram>
     })
 }
 
-/// Quantile of a histogram (PromQL `histogram_quantile`): linear in the bucket, the first bucket from 0, in `+Inf` the
+/// Quantile of a histogram (`histogram_quantile` of Prometheus): linear in the bucket, the first bucket from 0, in `+Inf` the
 /// highest finite bound, counts forced up where they fall. None without observations.
 pub fn bucket_quantile(histogram: &Histogram, q: f64) -> Option<Bucketed> {
     if !(histogram.count > 0.0 && (0.0..=1.0).contains(&q)) {
@@ -64,7 +64,7 @@ mod tests {
         bucket_quantile(histogram, q).unwrap().value
     }
 
-    /// The example in ClickHouse's documentation of its PromQL-like quantile.
+    /// The example in the documentation of `ClickHouse`'s quantile of a Prometheus histogram.
     #[test]
     fn inside_a_bucket_and_in_the_infinite_one() {
         let example = histogram(&[0.0, 0.5, 1.0], &[6.0, 11.0, 14.0, 19.0]);

@@ -251,7 +251,9 @@ mod tests {
         let single: Vec<_> = (0..60).map(|_| Request::new(0).tokens_at(&[100]).build()).collect();
         assert_eq!(judged("tpot p95 < 1ms, itl p95 < 1ms", &single).ok, 60);
         let mut unknown = run(60, 0);
-        unknown.iter_mut().for_each(|record| record.output_tokens = None);
+        for record in &mut unknown {
+            record.output_tokens = None;
+        }
         let found = judged("tpot p95 < 1s", &unknown[..0]).verdict;
         assert_eq!(found, Verdict::Inconclusive);
         let found = judged("tpot p95 < 10s", &unknown);

@@ -3,7 +3,7 @@ use core::f64::consts::PI;
 /// Regularized incomplete beta function `I_x(a, b)` for `a, b > 0`; NaN outside of that.
 ///
 /// `y` must be `1 - x`; it is an argument so that a caller who knows both keeps their precision near 0 and 1.
-/// Continued fraction of DiDonato and Morris 1992, evaluated by Lentz's method; the factor before it by Loader's
+/// The continued fraction of Gauss (Press et al. 2007, 6.4), evaluated by Lentz's method; the factor before it by Loader's
 /// saddle-point expansion (2000), which does not lose digits at large `a + b`.
 pub fn regularized_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
     if !(a > 0.0 && b > 0.0) || x.is_nan() || y.is_nan() {
@@ -25,6 +25,7 @@ pub fn regularized_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
 }
 
 /// `x^a y^b / B(a, b)`.
+#[expect(clippy::many_single_char_names, reason = "the names of the formula")]
 fn power_factor(a: f64, b: f64, x: f64, y: f64) -> f64 {
     let n = a + b;
     let exponent =
@@ -64,6 +65,7 @@ fn deviance(x: f64, m: f64) -> f64 {
 }
 
 /// The continued fraction of `I_x(a, b)`. It needs about `√max(a, b)` steps.
+#[expect(clippy::many_single_char_names, reason = "the names of the formula")]
 fn fraction(a: f64, b: f64, x: f64) -> f64 {
     const STEPS: u32 = 1_000_000;
     const TINY: f64 = 1e-300;

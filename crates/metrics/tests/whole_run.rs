@@ -1,0 +1,314 @@
+//! Whole runs with a known truth: a server of four slots, each request a second long.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use plimsoll_metrics::{
+    BottleneckKind, FlagClass, KneeState, ReconciliationState, RunData, RunState, Summary, Verdict, summarize,
+};
+use plimsoll_record::{
+    Connection, Counter, EventKind, FinishReason, Gauge, Histogram, HistogramName, Nanos, Outcome, Phase,
+    PhaseEdge, PhaseMark, Plan, RECORD_SCHEMA, RequestRecord, Sample, SampleOutcome, SampleTrigger,
+    StreamEvent, TokenSource,
+};
+
+const SLOTS: u32 = 4;
+const SERVICE_MS: u64 = 1000;
+const TOKENS: u32 = 20;
+/// From one level's start to the next one's.
+const LEVEL_MS: u64 = 200_000;
+const WINDOW_MS: (u64, u64) = (40_000, 140_000);
+
+fn ms(at: u64) -> Nanos {
+    Nanos::from_millis(at)
+}
+
+/// A closed loop at each level, in turn; the client leaves `gap_ms` between a slot's requests, outside of them.
+fn run(levels: &[u32], gap_ms: u64) -> RunData {
+    let mut run = RunData {
+        plan: Plan {
+            concurrency: levels.to_vec(),
+            scrape_interval: "500ms".parse().unwrap(),
+            ..Plan::default()
+        },
+        ..RunData::default()
+    };
+    "cold".clone_into(&mut run.conditions.prompts.regime);
+    for (index, level) in levels.iter().enumerate() {
+        simulate(&mut run, *level, 5000 + index as u64 * LEVEL_MS, gap_ms);
+    }
+    let end = 5000 + levels.len() as u64 * LEVEL_MS;
+    let mut mark = PhaseMark::of_run(ms(end), PhaseEdge::RunEnd);
+    mark.reason = Some(FinishReason::Complete);
+    run.phases.push(mark);
+    run.samples = (0..=end / 500).map(|tick| sample(&run.requests, tick * 500)).collect();
+    run
+}
+
+/// First come, first served.
+fn simulate(run: &mut RunData, level: u32, start: u64, gap_ms: u64) {
+    let (open, close) = (start + WINDOW_MS.0, start + WINDOW_MS.1);
+    run.phases.push(PhaseMark::of_level(ms(open), PhaseEdge::WindowOpen, level, 0));
+    run.phases.push(PhaseMark::of_level(ms(close), PhaseEdge::WindowClose, level, 0));
+    let mut users: Vec<u64> =
+        (0..u64::from(level)).map(|user| start + user * SERVICE_MS / u64::from(level)).collect();
+    let mut free = vec![start; SLOTS as usize];
+    for id in 0.. {
+        let (slot, &due) = users.iter().enumerate().min_by_key(|(_, due)| **due).unwrap();
+        if due > close + 10_000 {
+            break;
+        }
+        let server = free.iter_mut().min_by_key(|free| **free).unwrap();
+        let begins = due.max(*server);
+        *server = begins + SERVICE_MS;
+        users[slot] = begins + SERVICE_MS + gap_ms;
+        let phase = if due < open {
+            Phase::Warmup
+        } else if due < close {
+            Phase::Measure
+        } else {
+            Phase::Filler
+        };
+        run.requests.push(request(level, slot as u32, id, phase, due, begins));
+    }
+}
+
+fn request(level: u32, slot: u32, id: u64, phase: Phase, due: u64, begins: u64) -> RequestRecord {
+    let at = |token: u32| ms(begins + u64::from(token + 1) * SERVICE_MS / u64::from(TOKENS));
+    RequestRecord {
+        schema: RECORD_SCHEMA,
+        id,
+        level,
+        repeat: 0,
+        phase,
+        worker: 0,
+        slot,
+        due_ns: ms(due),
+        sent_ns: Some(ms(due)),
+        head_ns: None,
+        first_event_ns: Some(at(0)),
+        first_token_ns: Some(at(0)),
+        last_token_ns: Some(at(TOKENS - 1)),
+        end_ns: ms(begins + SERVICE_MS),
+        events: (0..TOKENS)
+            .map(|token| StreamEvent {
+                at_ns: at(token),
+                kind: EventKind::Content,
+                tokens: None,
+                coalesced: false,
+            })
+            .collect(),
+        input_tokens: Some(100),
+        cached_tokens: None,
+        output_tokens: Some(TOKENS),
+        token_source: TokenSource::Usage,
+        asked_input_tokens: Some(100),
+        max_tokens: TOKENS,
+        finish_reason: Some("length".to_owned()),
+        http_status: Some(200),
+        conn: Connection { reused: true, connect_ns: None },
+        client_lag_ns: Nanos(20_000),
+        malformed: 0,
+        outcome: Outcome::Ok,
+        text: String::new(),
+        text_cut: false,
+    }
+}
+
+/// What such a server shows at an instant.
+fn sample(requests: &[RequestRecord], at_ms: u64) -> Sample {
+    let at = ms(at_ms);
+    let begun = |request: &RequestRecord| request.end_ns - ms(SERVICE_MS);
+    let (mut running, mut waiting, mut done, mut queued) = (0.0, 0.0, 0.0, 0.0);
+    for request in requests {
+        if request.end_ns <= at {
+            done += 1.0;
+            queued += (begun(request) - request.due_ns).as_secs_f64();
+        } else if begun(request) <= at {
+            running += 1.0;
+        } else if request.due_ns <= at {
+            waiting += 1.0;
+        }
+    }
+    let histogram = |sum| Histogram { sum, count: done, buckets: Vec::new() };
+    Sample {
+        schema: RECORD_SCHEMA,
+        at_ns: at,
+        duration_ns: ms(1),
+        target: "http://server/metrics".to_owned(),
+        trigger: SampleTrigger::Tick,
+        outcome: SampleOutcome::Ok,
+        bad_lines: 0,
+        gauges: [(Gauge::Running, running), (Gauge::Waiting, waiting), (Gauge::KvUsage, 0.2)].into(),
+        counters: [
+            (Counter::GenerationTokens, done * f64::from(TOKENS)),
+            (Counter::PromptTokens, done * 100.0),
+            (Counter::PrefixQueries, done * 100.0),
+            (Counter::PrefixHits, 0.0),
+        ]
+        .into(),
+        finished: [("length".to_owned(), done)].into(),
+        histograms: [(HistogramName::Queue, histogram(queued)), (HistogramName::Inference, histogram(done))]
+            .into(),
+    }
+}
+
+fn value(summary: &Summary, level: u32, name: &str) -> Option<f64> {
+    summary.levels.iter().find(|l| l.level == level).and_then(|l| l.number(name)).and_then(|n| n.value)
+}
+
+fn near(value: Option<f64>, expected: f64, tolerance: f64) -> bool {
+    value.is_some_and(|value| (value - expected).abs() <= tolerance)
+}
+
+fn has(summary: &Summary, id: &str) -> bool {
+    summary.flags.iter().chain(summary.levels.iter().flat_map(|l| &l.flags)).any(|flag| flag.id == id)
+}
+
+#[test]
+fn four_slots() {
+    let mut run = run(&[1, 2, 4, 8, 16], 0);
+    run.plan.slo = Some("at 4: ttft p95 < 100ms".to_owned());
+    let summary = summarize(&run);
+    assert_eq!(summary.state, RunState::Complete);
+    for (level, rate, ttft) in
+        [(1, 1.0, 0.05), (2, 2.0, 0.05), (4, 4.0, 0.05), (8, 4.0, 1.05), (16, 4.0, 3.05)]
+    {
+        assert!(near(value(&summary, level, "output_tok_s"), rate * f64::from(TOKENS), 0.2), "{level}");
+        assert!(near(value(&summary, level, "req_s"), rate, 0.03), "{level}");
+        assert!(near(value(&summary, level, "input_tok_s"), rate * 100.0, 3.0), "{level}");
+        assert!(near(value(&summary, level, "in_flight"), f64::from(level), 1e-9), "{level}");
+        assert!(
+            near(value(&summary, level, "ttft_p50"), ttft, 1e-9),
+            "{level}: {:?}",
+            value(&summary, level, "ttft_p50")
+        );
+        assert!(near(value(&summary, level, "tpot_p50"), 0.05, 1e-9), "{level}");
+        assert!(near(value(&summary, level, "server_running"), rate, 0.02), "{level}");
+        assert!(near(value(&summary, level, "server_waiting"), f64::from(level) - rate, 0.05), "{level}");
+        let cycle = ["cycle_client", "cycle_network", "cycle_queue", "cycle_service"];
+        let sum: f64 = cycle.iter().filter_map(|name| value(&summary, level, name)).sum();
+        assert!((sum - f64::from(level)).abs() < 1e-9, "{level}: {sum}");
+    }
+    assert_eq!(summary.knee.state, KneeState::Bracket { low: 2, high: 8 });
+    assert_eq!(summary.bottleneck.kind, BottleneckKind::ServerSlots, "{}", summary.bottleneck.text);
+    assert_eq!(summary.levels[1].bottleneck.kind, BottleneckKind::UnderLoaded);
+    assert_eq!(summary.reconciliation.state, ReconciliationState::Match, "{}", summary.reconciliation.text);
+    assert_eq!(summary.slo[0].levels.len(), 1);
+    assert_eq!((summary.slo[0].levels[0].level, summary.slo[0].levels[0].verdict), (4, Verdict::Pass));
+    assert_eq!(summary.operating_point.level, Some(2), "{}", summary.operating_point.text);
+    let flags: Vec<_> = summary.levels.iter().flat_map(|l| &l.flags).chain(&summary.flags).collect();
+    assert!(flags.is_empty(), "{flags:?}");
+    assert!(summary.checks > 50);
+}
+
+#[test]
+fn a_client_that_leaves_gaps_is_the_limit() {
+    let summary = summarize(&run(&[1, 5], 1000));
+    assert_eq!(summary.bottleneck.kind, BottleneckKind::Client, "{}", summary.bottleneck.text);
+    assert!(has(&summary, "in_flight_low"));
+    let level = &summary.levels[1];
+    let tokens = level.number("output_tok_s").unwrap();
+    assert_eq!(tokens.value, None);
+    assert!(near(tokens.withheld, 2.5 * f64::from(TOKENS), 1.0), "{tokens:?}");
+    assert!(level.number("in_flight").unwrap().value.is_some());
+    assert_eq!(summary.knee.state, KneeState::CannotJudge);
+}
+
+#[test]
+fn other_traffic() {
+    let mut run = run(&[1, 2], 0);
+    for sample in run.samples.iter_mut().skip(100) {
+        *sample.finished.get_mut("length").unwrap() += 4.0;
+    }
+    let summary = summarize(&run);
+    assert_eq!(summary.reconciliation.state, ReconciliationState::Mismatch);
+    assert!(has(&summary, "reconciliation_mismatch"));
+    assert_eq!(value(&summary, 2, "server_running"), None);
+    assert!(value(&summary, 2, "output_tok_s").is_some());
+    assert_eq!(summary.bottleneck.kind, BottleneckKind::CannotJudge);
+}
+
+#[test]
+fn a_warm_prefix_cache() {
+    let mut run = run(&[1, 2], 0);
+    for sample in &mut run.samples {
+        let hits = sample.counters[&Counter::PrefixQueries] * 0.3;
+        sample.counters.insert(Counter::PrefixHits, hits);
+    }
+    run.plan.slo = Some("ttft p50 < 1s".to_owned());
+    let summary = summarize(&run);
+    assert!(has(&summary, "prefix_cache_hits"));
+    assert_eq!(value(&summary, 2, "ttft_p50"), None);
+    assert!(near(value(&summary, 2, "prefix_hit_rate"), 0.3, 1e-6));
+    assert!(summary.slo[0].levels.iter().all(|level| level.verdict == Verdict::Inconclusive));
+    run.conditions.prompts.regime = "shared-prefix".to_owned();
+    assert!(!has(&summarize(&run), "prefix_cache_hits"));
+}
+
+#[test]
+fn gauges_alone_need_twenty_scrapes() {
+    let mut run = run(&[4, 8], 0);
+    for sample in &mut run.samples {
+        sample.histograms.clear();
+    }
+    assert_eq!(summarize(&run).bottleneck.kind, BottleneckKind::ServerSlots);
+    run.samples.retain(|sample| sample.at_ns.0.is_multiple_of(ms(10_000).0));
+    let summary = summarize(&run);
+    assert_eq!(summary.bottleneck.kind, BottleneckKind::CannotJudge, "{}", summary.bottleneck.text);
+    assert!(has(&summary, "few_scrapes"));
+}
+
+#[test]
+fn a_killed_run_says_so() {
+    let mut run = run(&[1, 2], 0);
+    run.phases.retain(|mark| {
+        mark.edge != PhaseEdge::RunEnd && !(mark.level == Some(2) && mark.edge == PhaseEdge::WindowClose)
+    });
+    run.bad_lines = 1;
+    let summary = summarize(&run);
+    assert!(matches!(&summary.state, RunState::Partial { reason } if reason.contains("killed")));
+    for id in ["partial_run", "bad_lines", "window_not_closed"] {
+        assert!(has(&summary, id), "{id}");
+    }
+    assert_eq!(value(&summary, 2, "output_tok_s"), None);
+    assert!(value(&summary, 2, "ttft_p50").is_some());
+}
+
+#[test]
+fn a_restarted_server() {
+    let mut run = run(&[1, 2], 0);
+    for sample in run.samples.iter_mut().skip(180) {
+        for counter in sample.counters.values_mut() {
+            *counter = 0.0;
+        }
+        sample.histograms.values_mut().for_each(|histogram| *histogram = Histogram::default());
+    }
+    let summary = summarize(&run);
+    assert!(has(&summary, "server_restarted"));
+    assert!(summary.flags.iter().any(|flag| flag.class == FlagClass::Invalid));
+    assert_eq!(value(&summary, 1, "server_running"), None);
+}
+
+#[test]
+fn a_slow_sender_and_short_answers() {
+    let mut run = run(&[1, 2], 0);
+    for request in &mut run.requests {
+        let sent = request.due_ns + Nanos(if request.level == 1 { 1_200_000 } else { 30_000_000 });
+        request.sent_ns = Some(sent);
+        if request.level == 2 {
+            request.output_tokens = Some(TOKENS + 4);
+            request.input_tokens = Some(120);
+        }
+    }
+    let summary = summarize(&run);
+    let class = |level: usize| {
+        summary.levels[level].flags.iter().find(|flag| flag.id == "send_delay").map(|flag| flag.class)
+    };
+    assert_eq!((class(0), class(1)), (Some(FlagClass::Warn), Some(FlagClass::Invalid)));
+    for id in ["output_length_differs", "prompt_length", "tokens_per_chunk", "reconciliation_mismatch"] {
+        assert!(has(&summary, id), "{id}");
+    }
+    assert_eq!(value(&summary, 2, "itl_p50"), None);
+    assert!(value(&summary, 2, "icl_p50").is_some());
+    assert!(value(&summary, 2, "tpot_p50").is_some());
+}
