@@ -1,8 +1,15 @@
 //! The functional check: does the server answer, correctly and completely?
 
-use crate::SweepError;
-use plimsoll_record::Span;
-use plimsoll_transport::Secret;
+mod answers;
+mod load;
+mod pages;
+mod refusals;
+
+use crate::{Link, SweepError, preflight::Server};
+use plimsoll_metrics::quantile::{Estimate, estimate};
+use plimsoll_record::{Endpoint, Span};
+use plimsoll_transport::{FetchLimits, Secret};
+use std::collections::BTreeMap;
 
 /// What to check.
 #[derive(Clone, Debug)]
@@ -32,6 +39,8 @@ pub struct CheckOptions {
 pub struct CheckReport {
     /// One row per thing checked.
     pub rows: Vec<CheckRow>,
+    /// The small load, if it was made.
+    pub load: Option<CheckLoad>,
 }
 
 /// One thing checked.
@@ -56,7 +65,123 @@ pub enum CheckState {
     Fail,
 }
 
-/// Checks a server; takes seconds.
-pub async fn check(_options: &CheckOptions) -> Result<CheckReport, SweepError> {
-    Ok(CheckReport { rows: Vec::new() })
+/// Figures of the small load: a closed loop of non-streaming requests, each timed from the instant its slot was free.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckLoad {
+    /// Route that carried it.
+    pub route: String,
+    /// Requests sent.
+    pub requests: u32,
+    /// How many were to be in flight at once.
+    pub concurrency: u32,
+    /// Complete ones.
+    pub ok: u32,
+    /// Failures by kind.
+    pub failures: BTreeMap<String, u32>,
+    /// From the first request's start to the last one's end, seconds.
+    pub wall_s: f64,
+    /// Complete requests over the wall time, 1/s.
+    pub req_s: f64,
+    /// Mean number of requests in flight: their times summed over the wall time.
+    pub in_flight: f64,
+    /// Output tokens of complete requests, from usage; absent when an answer had none.
+    pub tokens_per_response: Option<CheckTokens>,
+    /// Output tokens of complete requests over the wall time, 1/s.
+    pub output_tok_s: Option<f64>,
+    /// Whole time of complete requests; absent when there is none.
+    pub e2e: Option<CheckSpread>,
+}
+
+/// Tokens per response.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CheckTokens {
+    /// Mean.
+    pub mean: f64,
+    /// Smallest.
+    pub min: u32,
+    /// Largest.
+    pub max: u32,
+}
+
+/// A distribution of times, seconds. Quantiles are told only as far as n carries them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckSpread {
+    /// Mean.
+    pub mean: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+    /// 50 %.
+    pub median: Estimate,
+    /// 95 %.
+    pub p95: Estimate,
+    /// 99 %.
+    pub p99: Estimate,
+}
+
+impl CheckSpread {
+    /// Of rising values; absent without any.
+    pub fn of(sorted: &[f64]) -> Option<Self> {
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
+        let [median, p95, p99] = [500_000, 950_000, 990_000].map(|ppm| estimate(sorted, ppm));
+        Some(Self { mean, min, max, median, p95, p99 })
+    }
+}
+
+impl CheckReport {
+    /// True when a row has failed.
+    pub fn has_failed(&self) -> bool {
+        self.rows.iter().any(|row| row.state == CheckState::Fail)
+    }
+}
+
+impl CheckRow {
+    fn new(name: impl Into<String>, state: CheckState, detail: impl Into<String>) -> Self {
+        Self { name: name.into(), state, detail: detail.into() }
+    }
+
+    fn pass(name: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(name, CheckState::Pass, detail)
+    }
+
+    fn warn(name: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(name, CheckState::Warn, detail)
+    }
+
+    fn fail(name: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(name, CheckState::Fail, detail)
+    }
+}
+
+/// Checks a server; takes seconds. A server that cannot be reached is a row, as every other finding; an address that
+/// is none is an error. Call on a current-thread runtime.
+pub async fn check(options: &CheckOptions) -> Result<CheckReport, SweepError> {
+    let server = Server::reach(&Link::Url, Some(&options.url), options.key.as_ref()).await?;
+    let limits = FetchLimits { time: options.timeout.duration(), ..FetchLimits::default() };
+    let pages = pages::Pages { server: &server, options, limits };
+    let mut report = CheckReport { rows: Vec::new(), load: None };
+    let connection = pages.connection().await;
+    let reached = connection.state != CheckState::Fail;
+    report.rows.push(connection);
+    if !reached {
+        return Ok(report);
+    }
+    report.rows.push(pages.health().await);
+    let (row, model) = pages.models().await;
+    report.rows.push(row);
+    report.rows.push(pages.version().await);
+    let Some(model) = model else { return Ok(report) };
+    let answers = answers::Answers { server: &server, options, model: &model };
+    let served = answers.all(&mut report.rows).await;
+    report.rows.push(pages.metrics(&model).await);
+    refusals::Refusals { server: &server, limits, model: &model }.all(&served, &mut report.rows).await;
+    let route = [Endpoint::Completions, Endpoint::Chat].into_iter().find(|endpoint| served.contains(endpoint));
+    if let (Some(endpoint), true) = (route, options.requests > 0) {
+        let load = load::run(&server, options, &model, endpoint).await?;
+        report.rows.push(load::row(&load));
+        report.load = Some(load);
+    }
+    Ok(report)
 }

@@ -24,7 +24,9 @@ mod watch;
 mod whole;
 mod writer;
 
-pub use check::{CheckOptions, CheckReport, CheckRow, CheckState, check};
+pub use check::{
+    CheckLoad, CheckOptions, CheckReport, CheckRow, CheckSpread, CheckState, CheckTokens, check,
+};
 pub use error::{ErrorKind, SweepError};
 pub use events::{Observer, Silent, SweepEvent};
 pub use folder::RunFolder;

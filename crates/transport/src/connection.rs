@@ -7,6 +7,7 @@ use http_body_util::Full;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use std::{
+    cell::RefCell,
     future::{Future, poll_fn},
     pin::{Pin, pin},
     rc::Rc,
@@ -22,7 +23,7 @@ pub struct Connection {
     pub sender: SendRequest<Full<Bytes>>,
     pub sensor: Sensor,
     driver: Option<Pin<Box<Driver>>>,
-    socket: Option<Rc<TcpStream>>,
+    socket: Option<Rc<RefCell<TcpStream>>>,
 }
 
 impl Connection {
@@ -48,7 +49,7 @@ impl Connection {
         self.driver.is_some()
             && !self.sender.is_closed()
             && self.sender.is_ready()
-            && !self.socket.as_ref().is_some_and(|socket| is_stale(socket))
+            && !self.socket.as_ref().is_some_and(|socket| is_stale(&socket.borrow()))
     }
 
     /// Runs `future` while the connection moves its bytes.

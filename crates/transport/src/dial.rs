@@ -1,5 +1,5 @@
 use crate::{TransportError, io::Stream};
-use std::{fmt, net::SocketAddr, rc::Rc, sync::Arc};
+use std::{cell::RefCell, fmt, net::SocketAddr, rc::Rc, sync::Arc};
 use tokio::{io::DuplexStream, net::TcpStream};
 
 /// How to reach the server.
@@ -40,7 +40,7 @@ impl Dial {
                             socket
                                 .set_nodelay(true)
                                 .map_err(|error| TransportError::connect(*address, &error))?;
-                            return Ok(Stream::Tcp(Rc::new(socket)));
+                            return Ok(Stream::Tcp(Rc::new(RefCell::new(socket))));
                         }
                         Err(error) => last = Some(TransportError::connect(*address, &error)),
                     }

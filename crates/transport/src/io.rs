@@ -1,5 +1,6 @@
 use crate::Sensor;
 use std::{
+    cell::RefCell,
     io,
     pin::Pin,
     rc::Rc,
@@ -18,8 +19,8 @@ pub struct SensorIo {
 
 /// The kinds of byte stream.
 pub enum Stream {
-    /// A socket; shared, so that it can be looked at while hyper owns the wrapper.
-    Tcp(Rc<TcpStream>),
+    /// A socket; shared, so that it can be looked at while hyper owns the wrapper. Never borrowed across a poll.
+    Tcp(Rc<RefCell<TcpStream>>),
     /// An in-memory pipe, for paused time.
     Memory(DuplexStream),
 }
@@ -34,7 +35,7 @@ impl AsyncRead for SensorIo {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         ready!(match &mut this.stream {
-            Stream::Tcp(socket) => poll_read_socket(socket, cx, buf),
+            Stream::Tcp(socket) => Pin::new(&mut *socket.borrow_mut()).poll_read(cx, buf),
             Stream::Memory(pipe) => Pin::new(pipe).poll_read(cx, buf),
         })?;
         this.sensor.saw_read();
@@ -42,20 +43,14 @@ impl AsyncRead for SensorIo {
     }
 }
 
-fn poll_read_socket(socket: &TcpStream, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-    loop {
-        ready!(socket.poll_read_ready(cx))?;
-        match socket.try_read_buf(buf) {
-            Ok(_) => return Poll::Ready(Ok(())),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Poll::Ready(Err(error)),
-        }
-    }
-}
-
 impl AsyncWrite for SensorIo {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.poll_write_vectored(cx, &[io::IoSlice::new(bytes)])
+        let this = self.get_mut();
+        this.sensor.about_to_write();
+        match &mut this.stream {
+            Stream::Tcp(socket) => Pin::new(&mut *socket.borrow_mut()).poll_write(cx, bytes),
+            Stream::Memory(pipe) => Pin::new(pipe).poll_write(cx, bytes),
+        }
     }
 
     fn poll_write_vectored(
@@ -66,35 +61,28 @@ impl AsyncWrite for SensorIo {
         let this = self.get_mut();
         this.sensor.about_to_write();
         match &mut this.stream {
-            Stream::Tcp(socket) => loop {
-                ready!(socket.poll_write_ready(cx))?;
-                match socket.try_write_vectored(parts) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    done => return Poll::Ready(done),
-                }
-            },
+            Stream::Tcp(socket) => Pin::new(&mut *socket.borrow_mut()).poll_write_vectored(cx, parts),
             Stream::Memory(pipe) => Pin::new(pipe).poll_write_vectored(cx, parts),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
-        true
+        match &self.stream {
+            Stream::Tcp(socket) => socket.borrow().is_write_vectored(),
+            Stream::Memory(pipe) => pipe.is_write_vectored(),
+        }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().stream {
-            Stream::Tcp(_) => Poll::Ready(Ok(())),
+            Stream::Tcp(socket) => Pin::new(&mut *socket.borrow_mut()).poll_flush(cx),
             Stream::Memory(pipe) => Pin::new(pipe).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().stream {
-            Stream::Tcp(socket) => {
-                use std::os::fd::AsFd;
-                let result = rustix::net::shutdown(socket.as_fd(), rustix::net::Shutdown::Write);
-                Poll::Ready(result.map_err(io::Error::from))
-            }
+            Stream::Tcp(socket) => Pin::new(&mut *socket.borrow_mut()).poll_shutdown(cx),
             Stream::Memory(pipe) => Pin::new(pipe).poll_shutdown(cx),
         }
     }

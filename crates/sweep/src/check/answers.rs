@@ -1,0 +1,201 @@
+use super::{CheckOptions, CheckRow, CheckState, pages::ms};
+use crate::preflight::Server;
+use plimsoll_record::{Endpoint, EventKind, FailureKind, Outcome};
+use plimsoll_transport::{Clock, Limits, Slot, Trace};
+use plimsoll_wire::request::{Input, Message, RequestBody};
+
+
+/// Checks the routes that generate, streaming and not.
+pub struct Answers<'a> {
+    pub server: &'a Server,
+    pub options: &'a CheckOptions,
+    pub model: &'a str,
+}
+
+/// Tokens of each answer.
+const MAX_TOKENS: u32 = 16;
+const QUESTION: &str = "What does the line on a ship's hull tell about its load?";
+
+impl Answers<'_> {
+    /// Adds the rows; returns the routes that are served.
+    pub async fn all(&self, rows: &mut Vec<CheckRow>) -> Vec<Endpoint> {
+        let mut served = Vec::new();
+        let mut absent = Vec::new();
+        for (endpoint, name) in [(Endpoint::Chat, "chat"), (Endpoint::Completions, "completions")] {
+            let whole = self.send(endpoint, false, false).await;
+            if let Some(reason) = not_served(&whole) {
+                absent.push((name, reason));
+                continue;
+            }
+            let row = judge_whole(name, &whole);
+            if row.state != CheckState::Fail {
+                served.push(endpoint);
+            }
+            rows.push(row);
+            rows.push(self.streamed(endpoint, &format!("{name}, streamed")).await);
+        }
+        // One of the two routes is enough to carry a load.
+        for (name, reason) in absent {
+            let row = if served.is_empty() { CheckRow::fail } else { CheckRow::warn };
+            rows.push(row(name.to_owned(), format!("not served ({reason})")));
+        }
+        served
+    }
+
+    async fn streamed(&self, endpoint: Endpoint, name: &str) -> CheckRow {
+        let trace = self.send(endpoint, true, true).await;
+        if matches!(trace.http_status, Some(400 | 422)) && failure(&trace).is_some_and(|(_, text)| text.contains("stream_options")) {
+            let plain = self.send(endpoint, true, false).await;
+            let row = judge_stream(name, &plain);
+            let state = if row.state == CheckState::Fail { CheckState::Fail } else { CheckState::Warn };
+            return CheckRow::new(name, state, format!("refuses stream_options; without it: {}", row.detail));
+        }
+        judge_stream(name, &trace)
+    }
+
+    async fn send(&self, endpoint: Endpoint, stream: bool, include_usage: bool) -> Trace {
+        let input = match endpoint {
+            Endpoint::Chat => Input::Messages(vec![Message { role: "user", content: QUESTION }]),
+            Endpoint::Completions => Input::Prompt(QUESTION),
+        };
+        let mut body = RequestBody::new(self.model, input, MAX_TOKENS);
+        body.temperature = Some(0.0);
+        body.stream = stream;
+        body.include_usage = include_usage;
+        let limits = Limits { stream, ..Limits::default() };
+        let mut trace = Trace::default();
+        let path = self.server.path(endpoint.path());
+        let mut slot = match Slot::new(self.server.dial.clone(), self.server.head.clone(), &path, limits) {
+            Ok(slot) => slot,
+            Err(error) => {
+                trace.fail(error.kind(), error.to_string());
+                return trace;
+            }
+        };
+        let clock = Clock::start();
+        let limit = self.options.timeout.duration();
+        if tokio::time::timeout(limit, slot.post(body.to_bytes(), clock, &mut trace)).await.is_err() {
+            slot.cut_off(clock, &mut trace, FailureKind::Timeout, &format!("no complete answer within {limit:?}"));
+        }
+        trace
+    }
+}
+
+fn failure(trace: &Trace) -> Option<(FailureKind, &str)> {
+    match &trace.outcome {
+        Some(Outcome::Failed { kind, message }) => Some((*kind, message)),
+        Some(Outcome::Ok) => None,
+        None => Some((FailureKind::Closed, "no outcome")),
+    }
+}
+
+/// Why a route is not there, as opposed to being there and failing: a status that says so, or a model without the
+/// chat template that the chat route needs.
+fn not_served(trace: &Trace) -> Option<String> {
+    let (_, message) = failure(trace)?;
+    match trace.http_status? {
+        404 | 405 | 501 => Some(message.to_owned()),
+        400 if message.contains("chat template") => Some(message.to_owned()),
+        _ => None,
+    }
+}
+
+fn judge_whole(name: &str, trace: &Trace) -> CheckRow {
+    if let Some((kind, message)) = failure(trace) {
+        return CheckRow::fail(name, format!("{kind}: {message}"));
+    }
+    let Some(finish) = &trace.finish_reason else {
+        let state = if trace.text.is_empty() { CheckState::Fail } else { CheckState::Warn };
+        return CheckRow::new(name, state, "200, but the answer has no finish_reason");
+    };
+    let took = trace.end.unwrap_or_default() - trace.sent.unwrap_or_default();
+    let about = format!("{} characters, finish_reason {finish}, {}", trace.text.chars().count(), ms(took.as_secs_f64()));
+    match (trace.input_tokens, trace.output_tokens) {
+        (Some(input), Some(output)) if output > 0 => {
+            CheckRow::pass(name, format!("{output} tokens for {input} of prompt, {about}"))
+        }
+        (_, Some(0)) if trace.text.is_empty() => CheckRow::warn(name, format!("an answer without text: {about}")),
+        _ => CheckRow::warn(name, format!("no usage, so tokens are not known: {about}")),
+    }
+}
+
+fn judge_stream(name: &str, trace: &Trace) -> CheckRow {
+    if let Some((kind, message)) = failure(trace) {
+        return CheckRow::fail(name, format!("{kind}: {message}"));
+    }
+    let has = |kind| trace.events.iter().any(|event| event.kind == kind);
+    let texts = trace.events.iter().filter(|event| event.kind.is_text()).count();
+    let role = if has(EventKind::Role) { "role event first" } else { "no role event" };
+    let first = trace.first_token.unwrap_or_default() - trace.sent.unwrap_or_default();
+    let tokens = trace.output_tokens.map_or("tokens not known".to_owned(), |tokens| format!("{tokens} tokens"));
+    let about = format!("{tokens} in {texts} text events, first after {}, {role}", ms(first.as_secs_f64()));
+    let mut odd = Vec::new();
+    if !has(EventKind::Done) {
+        odd.push("no [DONE]".to_owned());
+    }
+    match trace.output_tokens {
+        None => odd.push("no usage although asked for: tok/s and TPOT will not be known without --tokenizer".to_owned()),
+        // A last token without text (the end-of-sequence one) or an incomplete character is no merging.
+        Some(tokens) if f64::from(tokens) > 1.5 * texts as f64 => {
+            odd.push("several tokens come in one event: time between tokens cannot be seen".to_owned());
+        }
+        Some(_) => {}
+    }
+    if trace.malformed > 0 {
+        odd.push(format!("{} events that are no JSON", trace.malformed));
+    }
+    if odd.is_empty() { CheckRow::pass(name, about) } else { CheckRow::warn(name, format!("{}; {about}", odd.join("; "))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_record::{Nanos, StreamEvent};
+
+    fn stream(kinds: &[EventKind], tokens: Option<u32>) -> Trace {
+        let event = |kind: &EventKind| StreamEvent { at_ns: Nanos(5), kind: *kind, tokens: None, coalesced: false };
+        Trace {
+            events: kinds.iter().map(event).collect(),
+            output_tokens: tokens,
+            outcome: Some(Outcome::Ok),
+            ..Trace::default()
+        }
+    }
+
+    #[test]
+    fn a_stream_is_whole_or_says_what_it_lacks() {
+        use EventKind::{Content, Done, Role};
+        let whole = judge_stream("s", &stream(&[Role, Content, Content, Content, Done], Some(4)));
+        assert_eq!(whole.state, CheckState::Pass, "{whole:?}");
+        for (kinds, tokens, part) in [
+            (&[Content, Content][..], Some(2), "no [DONE]"),
+            (&[Content, Done], None, "no usage"),
+            (&[Content, Content, Done], Some(8), "several tokens"),
+        ] {
+            let row = judge_stream("s", &stream(kinds, tokens));
+            assert_eq!(row.state, CheckState::Warn);
+            assert!(row.detail.contains(part), "{}", row.detail);
+        }
+        assert_eq!(judge_stream("s", &Trace::default()).state, CheckState::Fail);
+    }
+
+    #[test]
+    fn json_that_is_no_answer_fails() {
+        let odd = Trace { outcome: Some(Outcome::Ok), http_status: Some(200), ..Trace::default() };
+        assert_eq!(judge_whole("w", &odd).state, CheckState::Fail);
+        let unknown = Trace { finish_reason: Some("stop".into()), text: "a".into(), ..odd };
+        assert_eq!(judge_whole("w", &unknown).state, CheckState::Warn);
+    }
+
+    #[test]
+    fn an_absent_route_is_told_from_a_broken_one() {
+        let with = |status, message: &str| {
+            let outcome = Outcome::Failed { kind: FailureKind::HttpStatus, message: message.to_owned() };
+            Trace { http_status: Some(status), outcome: Some(outcome), ..Trace::default() }
+        };
+        assert!(not_served(&with(404, "Not Found")).is_some());
+        assert!(not_served(&with(400, "the model has no chat template")).is_some());
+        assert!(not_served(&with(400, "bad")).is_none());
+        assert!(not_served(&with(500, "broken")).is_none());
+    }
+}
