@@ -1,6 +1,9 @@
 //! What a server says of itself: `/v1/models` and `/version`.
 
-use crate::chat::{ChunkError, lenient::{Count, List, Text}};
+use crate::chat::{
+    ChunkError,
+    lenient::{Count, List, Text},
+};
 use serde::Deserialize;
 
 /// A served model.
@@ -26,9 +29,12 @@ pub fn parse_models(body: &[u8]) -> Result<Vec<Model>, ChunkError> {
         #[serde(default)]
         max_model_len: Count,
     }
-    let listing: Listing<'_> = serde_json::from_slice(body).map_err(|error| ChunkError::of_body(error, body))?;
+    let listing: Listing<'_> =
+        serde_json::from_slice(body).map_err(|error| ChunkError::of_body(error, body))?;
     let named = listing.data.0.into_iter().filter(|entry| !entry.id.0.is_empty());
-    Ok(named.map(|entry| Model { id: entry.id.0.into_owned(), max_model_len: entry.max_model_len.0 }).collect())
+    Ok(named
+        .map(|entry| Model { id: entry.id.0.into_owned(), max_model_len: entry.max_model_len.0 })
+        .collect())
 }
 
 /// Reads the body of `/version`; absent when it names none.
@@ -48,7 +54,9 @@ mod tests {
 
     #[test]
     fn odd_lists_are_read() {
-        let models = parse_models(br#"{"data":[{"id":"a"},{},7,{"id":"b","max_model_len":2048.0},{"id":null}]}"#).unwrap();
+        let models =
+            parse_models(br#"{"data":[{"id":"a"},{},7,{"id":"b","max_model_len":2048.0},{"id":null}]}"#)
+                .unwrap();
         let got: Vec<_> = models.iter().map(|model| (model.id.as_str(), model.max_model_len)).collect();
         assert_eq!(got, [("a", None), ("b", Some(2048))]);
         assert_eq!(parse_models(b"{}").unwrap(), []);

@@ -79,7 +79,11 @@ impl<'a> RequestBody<'a> {
     }
 
     /// The JSON.
-    #[expect(clippy::expect_used, reason = "strings and numbers in a struct: serialising to memory cannot fail")]
+    #[expect(
+        clippy::expect_used,
+        clippy::missing_panics_doc,
+        reason = "strings and numbers in a struct: serialising to memory cannot fail"
+    )]
     pub fn to_bytes(&self) -> Bytes {
         let (messages, prompt) = match &self.input {
             Input::Messages(messages) => (Some(messages.as_slice()), None),
@@ -93,7 +97,8 @@ impl<'a> RequestBody<'a> {
             temperature: self.temperature,
             seed: self.seed,
             stream: self.stream,
-            stream_options: (self.stream && self.include_usage).then_some(StreamOptions { include_usage: true }),
+            stream_options: (self.stream && self.include_usage)
+                .then_some(StreamOptions { include_usage: true }),
             ignore_eos: self.ignore_eos.then_some(true),
             min_tokens: self.ignore_eos.then_some(self.max_tokens),
         };
@@ -133,8 +138,10 @@ mod tests {
 
     #[test]
     fn a_chat_request_has_what_was_asked_for() {
-        let messages =
-            vec![Message { role: "system", content: "Be \"brief\"" }, Message { role: "user", content: "Hi\n" }];
+        let messages = vec![
+            Message { role: "system", content: "Be \"brief\"" },
+            Message { role: "user", content: "Hi\n" },
+        ];
         let mut request = RequestBody::new("m", Input::Messages(messages), 8);
         request.stream = false;
         request.ignore_eos = true;

@@ -128,7 +128,8 @@ impl FromStr for BaseUrl {
             return Err(fail("credentials do not belong there; name a variable that holds the API key"));
         }
         let (host, port) = split_port(authority).map_err(fail)?;
-        let graphic = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte));
+        let graphic =
+            |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte));
         if !graphic(path) || !query.as_deref().is_none_or(graphic) {
             return Err(fail("the path has characters that must be percent-encoded"));
         }
@@ -203,7 +204,17 @@ mod tests {
     #[test]
     fn all_ways_to_write_a_base_mean_the_same() {
         let chat = "/v1/chat/completions";
-        for base in ["", "/", "/v1", "/v1/", "/v1//", "/v1/chat/completions", "/v1/completions", "/v1/models", "/metrics"] {
+        for base in [
+            "",
+            "/",
+            "/v1",
+            "/v1/",
+            "/v1//",
+            "/v1/chat/completions",
+            "/v1/completions",
+            "/v1/models",
+            "/metrics",
+        ] {
             assert_eq!(url(&format!("http://h:1{base}"), chat), "http://h:1/v1/chat/completions", "{base}");
             assert_eq!(url(&format!("h:1{base}"), "/metrics"), "http://h:1/metrics", "{base}");
             let prefixed = url(&format!("HTTP://H:1/a/b{base}"), "/v1/completions");
@@ -251,7 +262,9 @@ mod tests {
 
     #[test]
     fn credentials_are_never_shown() {
-        for text in ["http://me:hunter2@h:1/v1", "https://me:hun/ter2@h", "http://me:hunter2@", "h:1?key=hunter2 x"] {
+        for text in
+            ["http://me:hunter2@h:1/v1", "https://me:hun/ter2@h", "http://me:hunter2@", "h:1?key=hunter2 x"]
+        {
             let error = text.parse::<BaseUrl>().unwrap_err().to_string();
             assert!(!error.contains("hunter2") && !error.contains("ter2"), "{error}");
         }

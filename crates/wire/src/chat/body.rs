@@ -32,9 +32,7 @@ pub fn parse_body(bytes: &[u8]) -> Result<Body<'_>, ChunkError> {
                 Chunk::from_raw(raw, Text::Message);
             Ok(Body { content, reasoning, tool_call, finish_reason, usage, error })
         }
-        Err(error) => {
-            Err(ChunkError::of_body(error, bytes))
-        }
+        Err(error) => Err(ChunkError::of_body(error, bytes)),
     }
 }
 

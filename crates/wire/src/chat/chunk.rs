@@ -202,3 +202,120 @@ fn without_lone_surrogates(data: &str) -> Option<String> {
     out.push_str(data.get(copied..)?);
     found.then_some(out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(data: &str) -> EventKind {
+        parse_chunk(data).unwrap_or_else(|error| panic!("{data}: {error}")).kind
+    }
+
+    fn delta(delta: &str) -> String {
+        format!(r#"{{"choices":[{{"index":0,"delta":{delta},"finish_reason":null}}]}}"#)
+    }
+
+    #[test]
+    fn kinds() {
+        let cases = [
+            (delta(r#"{"role":"assistant","content":""}"#), EventKind::Role),
+            (delta(r#"{"role":"assistant","content":"a"}"#), EventKind::Content),
+            (delta(r#"{"content":""}"#), EventKind::Empty),
+            (delta("{}"), EventKind::Empty),
+            (delta("null"), EventKind::Empty),
+            (delta("7"), EventKind::Empty),
+            (delta(r#"{"reasoning":"a","content":null}"#), EventKind::Reasoning),
+            (delta(r#"{"reasoning_content":"a","content":""}"#), EventKind::Reasoning),
+            (delta(r#"{"refusal":"no"}"#), EventKind::Content),
+            (delta(r#"{"tool_calls":[{"function":{"name":"f","arguments":""}}]}"#), EventKind::ToolCall),
+            (delta(r#"{"tool_calls":[{"function":{"name":"","arguments":""}}]}"#), EventKind::Empty),
+            (delta(r#"{"tool_calls":null,"function_call":{"arguments":"{"}}"#), EventKind::ToolCall),
+            (r#"{"choices":[{"text":"a"}]}"#.to_owned(), EventKind::Content),
+            (r#"{"choices":[{"text":"","finish_reason":"length"}]}"#.to_owned(), EventKind::Finish),
+            (
+                r#"{"choices":[{"delta":null,"finish_reason":"stop"}],"usage":null}"#.to_owned(),
+                EventKind::Finish,
+            ),
+            (r#"{"choices":[],"usage":{"prompt_tokens":1}}"#.to_owned(), EventKind::Usage),
+            (r#"{"choices":null,"usage":{"completion_tokens":1}}"#.to_owned(), EventKind::Usage),
+            (r#"{"choices":[],"usage":{}}"#.to_owned(), EventKind::Empty),
+            ("{}".to_owned(), EventKind::Empty),
+            ("[DONE]".to_owned(), EventKind::Done),
+            (" [DONE] ".to_owned(), EventKind::Done),
+            (String::new(), EventKind::Empty),
+            (r#"{"error":{"message":"m"},"choices":[]}"#.to_owned(), EventKind::Error),
+            (r#"{"error":null,"choices":[{"text":"a"}]}"#.to_owned(), EventKind::Content),
+            (r#"{"object":"error","message":"m","code":400}"#.to_owned(), EventKind::Error),
+        ];
+        for (data, want) in cases {
+            assert_eq!(kind(&data), want, "{data}");
+        }
+    }
+
+    #[test]
+    fn text_is_taken_once_and_borrowed() {
+        let data = r#"{"choices":[{"delta":{"content":"a"},"message":{"content":"so far a"}}]}"#;
+        assert!(matches!(parse_chunk(data).unwrap().content, Cow::Borrowed("a")));
+        let both = delta(r#"{"reasoning":"why","reasoning_content":"why"}"#);
+        assert_eq!(parse_chunk(&both).unwrap().reasoning, "why");
+        let escaped = delta(r#"{"content":"a\n\u00e9"}"#);
+        assert_eq!(parse_chunk(&escaped).unwrap().content, "a\n\u{e9}");
+        let parts = delta(r#"{"content":[{"type":"text","text":"a"},{"type":"image"},"b"]}"#);
+        assert_eq!(parse_chunk(&parts).unwrap().content, "ab");
+        let two = r#"{"choices":[{"index":0,"text":"a"},{"index":1,"text":"b"}]}"#;
+        assert_eq!(parse_chunk(two).unwrap().content, "ab");
+    }
+
+    #[test]
+    fn odd_counts_cost_nothing_else() {
+        let usage = |json: &str| {
+            let data = format!(r#"{{"choices":[{{"text":"a"}}],"usage":{json}}}"#);
+            let chunk = parse_chunk(&data).unwrap_or_else(|error| panic!("{data}: {error}"));
+            assert_eq!(chunk.content, "a", "{data}");
+            chunk.usage.map(|usage| (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens))
+        };
+        let full =
+            r#"{"prompt_tokens":9,"completion_tokens":2.0,"prompt_tokens_details":{"cached_tokens":4}}"#;
+        assert_eq!(usage(full), Some((Some(9), Some(2), Some(4))));
+        assert_eq!(
+            usage(r#"{"completion_tokens":0,"prompt_tokens_details":null}"#),
+            Some((None, Some(0), None))
+        );
+        let wrong = r#"{"prompt_tokens":-1,"completion_tokens":"5","total_tokens":99999999999}"#;
+        for none in [
+            wrong,
+            "{}",
+            "null",
+            "[]",
+            "\"x\"",
+            r#"{"prompt_tokens":4294967296}"#,
+            r#"{"prompt_tokens":1.5}"#,
+        ] {
+            assert_eq!(usage(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_costs_one_character() {
+        let data = delta(r#"{"content":"a\ud83d\\u\ude00 \ud83d\ude00"}"#);
+        assert_eq!(parse_chunk(&data).unwrap().content, "a\u{fffd}\\u\u{fffd} \u{1f600}");
+    }
+
+    #[test]
+    fn errors_are_told() {
+        let error = |data: &str| parse_chunk(data).unwrap().error.unwrap();
+        let told = error(r#"{"error":{"message":"engine\n died","code":503}}"#);
+        assert_eq!((told.message.as_str(), told.code.as_deref()), ("engine died", Some("503")));
+        assert_eq!(error(r#"{"error":"gone","error_type":"x"}"#).message, "gone");
+        assert_eq!(error(r#"{"object":"error","message":"m","code":"c"}"#).code.as_deref(), Some("c"));
+        let named = parse_event("error", "the engine is dead").unwrap();
+        assert_eq!(
+            (named.kind, named.error.unwrap().message.as_str()),
+            (EventKind::Error, "the engine is dead")
+        );
+        assert_eq!(parse_event("", r#"{"choices":[{"text":"a"}]}"#).unwrap().kind, EventKind::Content);
+        let long = parse_chunk(": GATEWAY PROCESSING").unwrap_err().to_string();
+        assert!(long.contains("GATEWAY"), "{long}");
+        assert!(parse_chunk(&"[".repeat(100_000)).is_err(), "deep nesting is an error, not a crash");
+    }
+}

@@ -65,12 +65,11 @@ impl<'a> Page<'a> {
         if trimmed.starts_with(b"#") {
             return true;
         }
-        match std::str::from_utf8(trimmed).ok().and_then(line::parse) {
-            Some(sample) => self.samples.push(sample),
-            None => {
-                self.bad_lines = self.bad_lines.saturating_add(1);
-                self.first_bad_line.get_or_insert_with(|| excerpt(trimmed));
-            }
+        if let Some(sample) = std::str::from_utf8(trimmed).ok().and_then(line::parse) {
+            self.samples.push(sample);
+        } else {
+            self.bad_lines = self.bad_lines.saturating_add(1);
+            self.first_bad_line.get_or_insert_with(|| excerpt(trimmed));
         }
         false
     }
@@ -124,7 +123,9 @@ mod tests {
 
     #[test]
     fn the_last_of_a_series_holds() {
-        let page = Page::parse(b"a{x=\"1\",y=\"2\"} 1\nb 5\na{y=\"2\",x=\"1\",z=\"\"} 2\na{x=\"1\"} 3\nb 6\nb 7\n").unwrap();
+        let page =
+            Page::parse(b"a{x=\"1\",y=\"2\"} 1\nb 5\na{y=\"2\",x=\"1\",z=\"\"} 2\na{x=\"1\"} 3\nb 6\nb 7\n")
+                .unwrap();
         let values: Vec<f64> = page.samples.iter().map(|sample| sample.value).collect();
         assert_eq!((values, page.duplicates, page.bad_lines), (vec![2.0, 3.0, 7.0], 3, 0));
     }
@@ -146,7 +147,12 @@ mod tests {
 
     #[test]
     fn other_bodies_are_told_apart() {
-        for (body, what) in [("<!doctype html>\n<p>\n", "HTML"), ("{\"a\":1}", "JSON"), ("[\n{}]\n", "JSON"), ("no\n", "text")] {
+        for (body, what) in [
+            ("<!doctype html>\n<p>\n", "HTML"),
+            ("{\"a\":1}", "JSON"),
+            ("[\n{}]\n", "JSON"),
+            ("no\n", "text"),
+        ] {
             let error = Page::parse(body.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(what), "{error}");
         }
