@@ -85,8 +85,9 @@ impl<S: Supply> User<S> {
             self.slot.cut_off(self.clock, &mut trace, kind, &message);
         }
         let end = trace.end.unwrap_or_else(|| self.clock.now());
-        // The slot is free when the answer's end was read; a body that lingers after its end keeps it a little longer.
-        let freed = self.clock.now();
+        // The slot is free when the answer's end was read, so that this client's own delays count as such; a body that
+        // lingers after the answer holds it longer.
+        let freed = if self.slot.is_open() { end } else { self.clock.now() };
         let level = self.control.plan();
         let record = RequestRecord {
             schema: RECORD_SCHEMA,

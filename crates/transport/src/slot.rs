@@ -52,6 +52,11 @@ impl Slot {
         }
     }
 
+    /// True when there is a connection that the next request can try.
+    pub const fn is_open(&self) -> bool {
+        self.connection.is_some()
+    }
+
     /// Ends an exchange whose future was dropped, and its connection; a server takes that as a hang-up.
     pub fn cut_off(&mut self, clock: Clock, trace: &mut Trace, kind: FailureKind, message: &str) {
         if let Some(connection) = self.connection.take() {
