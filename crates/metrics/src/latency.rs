@@ -269,9 +269,7 @@ mod tests {
 
     #[test]
     fn coalesced_events_hide_itl() {
-        let mut record = Request::new(0).tokens_at(&[10, 10, 10, 40]).build();
-        record.events[1].coalesced = true;
-        record.events[2].coalesced = true;
+        let record = Request::new(0).tokens_at(&[10, 10, 10, 40]).build();
         let found = latencies(&[record]);
         assert!((found.coalesced_share.unwrap() - 2.0 / 3.0).abs() < 1e-12);
         assert_eq!(number(&found, "itl_max").value, None);

@@ -45,8 +45,7 @@ pub fn summarize(run: &RunData) -> Summary {
         targets: &targets,
         reconciliation: &reconciliation,
     });
-    let regime = &run.conditions.prompts.regime;
-    let of_levels: Vec<Checks> = measured.iter().map(|level| check_level(level, &run.plan, regime)).collect();
+    let of_levels: Vec<Checks> = measured.iter().map(|level| check_level(level, run)).collect();
     let checks = of_levels.iter().fold(of_run.made, |sum, checks| sum.saturating_add(checks.made));
 
     let trusted = reconciliation.state != ReconciliationState::Mismatch;

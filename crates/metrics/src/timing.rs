@@ -58,7 +58,7 @@ pub struct Gap {
     pub ns: f64,
     /// Tokens that the event brought, where the server says so per event.
     pub tokens: Option<u32>,
-    /// True when both came in one read, so that the gap is none in time.
+    /// True when both came in one read, whose events share a stamp, so that the gap is none in time.
     pub coalesced: bool,
 }
 
@@ -66,18 +66,11 @@ pub struct Gap {
 pub fn gaps(request: &RequestRecord) -> Vec<Gap> {
     let mut found = Vec::new();
     let mut before: Option<&StreamEvent> = None;
-    // True while every event since `before` came in the same read as its predecessor.
-    let mut same_read = true;
-    for event in &request.events {
-        same_read &= event.coalesced;
-        if !bears_tokens(event) {
-            continue;
-        }
+    for event in request.events.iter().filter(|event| bears_tokens(event)) {
         if let Some(ns) = before.and_then(|before| span(Some(before.at_ns), Some(event.at_ns))) {
-            found.push(Gap { ns, tokens: event.tokens, coalesced: same_read || ns <= 0.0 });
+            found.push(Gap { ns, tokens: event.tokens, coalesced: ns <= 0.0 });
         }
         before = Some(event);
-        same_read = true;
     }
     found
 }
@@ -157,8 +150,7 @@ mod tests {
 
     #[test]
     fn one_read_is_no_gap() {
-        let mut request = Request::new(0).tokens_at(&[100, 100, 130]).build();
-        request.events[1].coalesced = true;
+        let request = Request::new(0).tokens_at(&[100, 100, 130]).build();
         assert_eq!(gaps(&request).iter().map(|gap| gap.coalesced).collect::<Vec<_>>(), [true, false]);
     }
 }

@@ -253,6 +253,7 @@ fn gauges_alone_need_twenty_scrapes() {
     }
     assert_eq!(summarize(&run).bottleneck.kind, BottleneckKind::ServerSlots);
     run.samples.retain(|sample| sample.at_ns.0.is_multiple_of(ms(10_000).0));
+    assert!(!has(&summarize(&RunData { samples: Vec::new(), ..run.clone() }), "few_scrapes"));
     let summary = summarize(&run);
     assert_eq!(summary.bottleneck.kind, BottleneckKind::CannotJudge, "{}", summary.bottleneck.text);
     assert!(has(&summary, "few_scrapes"));
@@ -272,6 +273,14 @@ fn a_killed_run_says_so() {
     }
     assert_eq!(value(&summary, 2, "output_tok_s"), None);
     assert!(value(&summary, 2, "ttft_p50").is_some());
+}
+
+#[test]
+fn a_level_that_is_missing() {
+    let mut run = run(&[1, 2], 0);
+    run.plan.concurrency.push(4);
+    let state = summarize(&run).state;
+    assert!(matches!(&state, RunState::Partial { reason } if reason.ends_with("window: 4")), "{state:?}");
 }
 
 #[test]

@@ -1,14 +1,15 @@
 use super::{Checks, families, invalid, named, of_server, performance, warn};
+use crate::RunData;
 use crate::bottleneck::SCRAPES;
 use crate::latency::COALESCED;
 use crate::level::{Inside, Measured};
 use crate::quantile::{nearest_rank, type7};
 use crate::summary::Flag;
-use plimsoll_record::{Plan, RequestRecord, TokenSource};
+use plimsoll_record::{RequestRecord, TokenSource};
 use std::collections::BTreeMap;
 
-/// The checks of one level. `regime` is the cache regime that the prompts intend.
-pub(crate) fn check(measured: &Measured<'_>, plan: &Plan, regime: &str) -> Checks {
+/// The checks of one level.
+pub(crate) fn check(measured: &Measured<'_>, run: &RunData) -> Checks {
     let mut checks = Checks::default();
     checks.check(measured.inside.is_none().then(|| {
         warn(
@@ -18,18 +19,18 @@ pub(crate) fn check(measured: &Measured<'_>, plan: &Plan, regime: &str) -> Check
         )
     }));
     if let Some(inside) = &measured.inside {
-        inside_window(&mut checks, measured, inside, regime);
+        inside_window(&mut checks, measured, inside, run);
     }
     tokens(&mut checks, measured);
     client(&mut checks, measured);
     requests(&mut checks, measured);
-    if plan.warmup == Some(0) {
+    if run.plan.warmup == Some(0) {
         checks.check(first_wave(measured));
     }
     checks
 }
 
-fn inside_window(checks: &mut Checks, measured: &Measured<'_>, inside: &Inside, regime: &str) {
+fn inside_window(checks: &mut Checks, measured: &Measured<'_>, inside: &Inside, run: &RunData) {
     let level = f64::from(measured.level.level);
     checks.check((inside.in_flight < 0.95 * level).then(|| {
         invalid(
@@ -63,7 +64,7 @@ fn inside_window(checks: &mut Checks, measured: &Measured<'_>, inside: &Inside, 
             ),
         )));
     }
-    if let (true, Ok(rate)) = (regime == "cold", &inside.server.prefix_hit_rate) {
+    if let (true, Ok(rate)) = (run.conditions.prompts.regime == "cold", &inside.server.prefix_hit_rate) {
         checks.check((*rate > 0.01).then(|| {
             invalid(
                 "prefix_cache_hits",
@@ -76,7 +77,7 @@ fn inside_window(checks: &mut Checks, measured: &Measured<'_>, inside: &Inside, 
         }));
     }
     let gauges = &inside.server.gauges;
-    if gauges.scrapes > 0 || gauges.running.is_some() {
+    if !run.samples.is_empty() {
         checks.check((gauges.used < SCRAPES).then(|| {
             warn(
                 "few_scrapes",
