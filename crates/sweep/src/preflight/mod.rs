@@ -6,7 +6,7 @@ mod probe;
 mod server;
 
 pub use files::Files;
-pub use server::without_credentials;
+pub use server::{Server, resolve_host, without_credentials};
 
 use crate::{Link, Observer, Resolved, SweepError, SweepEvent, template::Template};
 use metrics::MetricsPage;
@@ -14,7 +14,6 @@ use plimsoll_driver::Target;
 use plimsoll_record::{Conditions, PromptConditions, RECORD_SCHEMA};
 use plimsoll_transport::{FetchLimits, Head, Limits, Secret};
 use plimsoll_workload::{Calibration, Workload};
-use server::Server;
 use std::time::Duration;
 
 /// A server that is ready for the load.
