@@ -38,10 +38,11 @@ pub fn markdown(text: &str) -> String {
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '#' | '&' | '@' | '$' | '!' => true,
             // Autolinks.
             ':' => rest.starts_with("://"),
-            '.' => before.to_ascii_lowercase().ends_with("www") || (at > 0 && at == leading_digits),
+            '.' if before.to_ascii_lowercase().ends_with("www") => true,
+            // A numbered list.
+            '.' | ')' => at > 0 && at == leading_digits && rest.get(1..2).is_none_or(|next| next == " "),
             // What would begin a list, a rule or a heading.
             '-' | '+' | '=' => at == 0,
-            ')' => at > 0 && at == leading_digits,
             _ => false,
         };
         if special {
@@ -104,7 +105,7 @@ mod tests {
         assert_eq!(markdown("# h\n- l"), "\\# h - l");
         assert_eq!(markdown("- l"), "\\- l");
         assert_eq!(markdown("1. l"), "1\\. l");
-        assert_eq!(markdown("1.5 of 2"), "1\\.5 of 2");
+        assert_eq!(markdown("1.5 of 2."), "1.5 of 2.");
         assert_eq!(
             markdown("![i](x) *b* _i_ `c` ~~s~~ &amp; $x$"),
             "\\!\\[i\\](x) \\*b\\* \\_i\\_ \\`c\\` \\~\\~s\\~\\~ \\&amp; \\$x\\$"

@@ -1,5 +1,6 @@
 //! Words for findings.
 
+use crate::footnote;
 use plimsoll_metrics::{
     BottleneckKind, Flag, FlagClass, Knee, KneeState, ReconciliationState, RunState, Summary, Verdict,
 };
@@ -60,19 +61,27 @@ pub const fn class(class: FlagClass) -> &'static str {
     }
 }
 
-/// All flags, with the level and repeat that they concern; the gravest first.
-pub fn flags(summary: &Summary) -> Vec<(Option<(u32, u32)>, &Flag)> {
+/// All flags, with the level that they concern; the gravest first.
+pub fn flags(summary: &Summary) -> Vec<(Option<String>, &Flag)> {
     let run = summary.flags.iter().map(|flag| (None, flag));
     let levels = summary
         .levels
         .iter()
-        .flat_map(|level| level.flags.iter().map(move |flag| (Some((level.level, level.repeat)), flag)));
+        .flat_map(|level| level.flags.iter().map(move |flag| (Some(footnote::place(level, summary)), flag)));
     let mut flags: Vec<_> = run.chain(levels).collect();
     flags.sort_by_key(|(_, flag)| std::cmp::Reverse(flag.class));
     flags
 }
 
-/// The line that tells silence from checks that were not made.
-pub fn no_flags(checks: u32) -> String {
-    format!("no integrity flags ({checks} checks)")
+/// Where an objective was judged at no level.
+pub const NOT_JUDGED: &str = "not judged: no level that it names was measured";
+
+/// What the flags amount to. Without any, the number of checks tells silence from checks that were not made.
+pub fn integrity(summary: &Summary) -> String {
+    let flags = flags(summary);
+    if flags.is_empty() {
+        return format!("no integrity flags ({} checks)", summary.checks);
+    }
+    let invalid = flags.iter().filter(|(_, flag)| flag.class == FlagClass::Invalid).count();
+    format!("{invalid} INVALID and {} WARN flags ({} checks)", flags.len() - invalid, summary.checks)
 }

@@ -6,7 +6,7 @@ use plimsoll_record::{Plan, SCRAPE_OFF};
 pub fn conditions(sheet: &mut Sheet, input: &ReportInput<'_>) {
     sheet.heading(2, "Conditions");
     let mut rows = Rows(Vec::new());
-    run(&mut rows, input);
+    rows.foreign("Date (start, RFC 3339)", &input.conditions.environment.started_at);
     server(&mut rows, input);
     load(&mut rows, input);
     client(&mut rows, input);
@@ -37,11 +37,6 @@ impl Rows {
     }
 }
 
-fn run(rows: &mut Rows, input: &ReportInput<'_>) {
-    let environment = &input.conditions.environment;
-    rows.foreign("Date (start, RFC 3339)", &environment.started_at);
-}
-
 fn server(rows: &mut Rows, input: &ReportInput<'_>) {
     let server = &input.conditions.server;
     rows.code("Server address", &input.conditions.environment.url);
@@ -69,6 +64,12 @@ fn server(rows: &mut Rows, input: &ReportInput<'_>) {
     rows.own("Server idle before the load", idle.to_owned());
     let usage = if server.stream_usage { "yes" } else { "no" };
     rows.own("Usage in the stream", usage.to_owned());
+    let read: Vec<String> = server
+        .concepts
+        .iter()
+        .map(|(concept, metric)| format!("{} from {}", escape::markdown(concept), escape::code(metric)))
+        .collect();
+    rows.own("Server metrics read", read.join(", "));
     rows.foreign("Server metrics not shown", &server.missing_concepts.join(", "));
 }
 
@@ -117,21 +118,18 @@ fn cohort(plan: &Plan) -> String {
 
 fn prompts(input: &ReportInput<'_>) -> String {
     let prompts = &input.conditions.prompts;
-    let mut text =
-        format!("{}, regime {}", escape::markdown(&prompts.source), escape::markdown(&prompts.regime));
-    if let Some(usable) = prompts.usable {
-        text.push_str(&format!(", {usable} usable"));
-    }
-    for (reason, count) in &prompts.skipped {
-        text.push_str(&format!(", {count} skipped ({})", escape::markdown(reason)));
-    }
-    text
+    let mut parts =
+        vec![escape::markdown(&prompts.source), format!("regime {}", escape::markdown(&prompts.regime))];
+    parts.extend(prompts.usable.map(|usable| format!("{usable} usable")));
+    let skipped = prompts.skipped.iter();
+    parts.extend(skipped.map(|(reason, count)| format!("{count} skipped ({})", escape::markdown(reason))));
+    parts.join(", ")
 }
 
 fn client(rows: &mut Rows, input: &ReportInput<'_>) {
     let (plan, environment) = (input.plan, &input.conditions.environment);
     rows.foreign("Client", &environment.client);
-    rows.code("Client command line", &environment.argv.join(" "));
+    rows.code("Client command line", &command_line(&environment.argv));
     rows.foreign("Client host", &environment.host);
     rows.foreign("Client system", &environment.os);
     rows.own(
@@ -144,4 +142,28 @@ fn client(rows: &mut Rows, input: &ReportInput<'_>) {
         target => format!("{} every {}", escape::code(target.unwrap_or("/metrics")), plan.scrape_interval),
     };
     rows.own("Scrape of the server's metrics", scrape);
+}
+
+/// Quoted for a shell, so that it can be run again.
+fn command_line(argv: &[String]) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let quote = |argument: &String| {
+        if !argument.is_empty() && argument.chars().all(bare) {
+            argument.clone()
+        } else {
+            format!("'{}'", argument.replace('\'', "'\\''"))
+        }
+    };
+    argv.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_quoted_for_a_shell() {
+        let argv = ["plimsoll", "--slo", "at 10: ttft p95 < 1s", "", "it's"].map(str::to_owned);
+        assert_eq!(command_line(&argv), r"plimsoll --slo 'at 10: ttft p95 < 1s' '' 'it'\''s'");
+    }
 }

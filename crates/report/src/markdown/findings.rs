@@ -1,11 +1,14 @@
 use super::sheet::{Sheet, cells};
 use crate::{escape, figure, wording};
-use plimsoll_metrics::{FlagClass, Summary};
+use plimsoll_metrics::Summary;
 
 /// The verdicts in short.
 pub fn glance(sheet: &mut Sheet, summary: &Summary) {
     let mut items = vec![format!("**Knee:** {}", escape::markdown(&wording::knee(&summary.knee)))];
     for objective in &summary.slo {
+        if objective.levels.is_empty() {
+            items.push(format!("**SLO** {}: {}", escape::code(&objective.objective), wording::NOT_JUDGED));
+        }
         for level in &objective.levels {
             items.push(format!(
                 "**SLO** {}: **{}** at {}",
@@ -17,16 +20,7 @@ pub fn glance(sheet: &mut Sheet, summary: &Summary) {
     }
     items.push(format!("**Operating point:** {}", escape::markdown(&summary.operating_point.text)));
     items.push(format!("**Bottleneck:** {}", wording::bottleneck(summary.bottleneck.kind)));
-    let flags = wording::flags(summary);
-    let invalid = flags.iter().filter(|(_, flag)| flag.class == FlagClass::Invalid).count();
-    items.push(format!(
-        "**Integrity:** {}",
-        if flags.is_empty() {
-            wording::no_flags(summary.checks)
-        } else {
-            format!("{invalid} INVALID and {} WARN flags of {} checks", flags.len() - invalid, summary.checks)
-        }
-    ));
+    items.push(format!("**Integrity:** {}", wording::integrity(summary)));
     sheet.list(&items);
 }
 
@@ -148,24 +142,17 @@ fn reconciliation(sheet: &mut Sheet, summary: &Summary) {
 /// Every integrity finding, the gravest first.
 pub fn flags(sheet: &mut Sheet, summary: &Summary) {
     sheet.heading(2, "Integrity");
+    sheet.paragraph(&format!("{}.", wording::integrity(summary)));
     let flags = wording::flags(summary);
     if flags.is_empty() {
-        sheet.paragraph(&format!("{}.", wording::no_flags(summary.checks)));
         return;
     }
-    sheet.paragraph(&format!(
-        "{} flags of {} checks. INVALID: the numbers it concerns are withheld. WARN: they stand, with this to be known.",
-        flags.len(),
-        summary.checks
-    ));
+    sheet
+        .paragraph("INVALID: the numbers it concerns are withheld. WARN: they stand, with this to be known.");
     let rows: Vec<Vec<String>> = flags
         .into_iter()
         .map(|(place, flag)| {
-            let place = match place {
-                None => "run".to_owned(),
-                Some((level, 0)) => level.to_string(),
-                Some((level, repeat)) => format!("{level} (repeat {repeat})"),
-            };
+            let place = place.unwrap_or_else(|| "run".to_owned());
             let numbers: Vec<String> = flag.numbers.iter().map(|name| escape::code(name)).collect();
             let numbers = if numbers.is_empty() { "all".to_owned() } else { numbers.join(", ") };
             vec![

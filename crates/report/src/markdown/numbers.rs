@@ -96,7 +96,7 @@ fn method(summary: &Summary) -> String {
         |interval| {
             format!(
                 "`[a, b]` is the interval that holds the true quantile with {} % confidence ({}).",
-                figure::significant(interval.confidence * 100.0),
+                (interval.confidence * 1000.0).round() / 10.0,
                 escape::markdown(&interval.method)
             )
         },

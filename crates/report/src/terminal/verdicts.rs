@@ -1,5 +1,5 @@
 use crate::{escape, grid, wording};
-use plimsoll_metrics::{FlagClass, Summary};
+use plimsoll_metrics::Summary;
 
 /// Width of the names before the findings.
 const NAME: usize = 17;
@@ -13,6 +13,9 @@ pub fn verdicts(summary: &Summary, width: usize) -> String {
     say("Knee", &wording::knee(&summary.knee));
     for objective in &summary.slo {
         say("SLO", &objective.objective);
+        if objective.levels.is_empty() {
+            say("", wording::NOT_JUDGED);
+        }
         for level in &objective.levels {
             let verdict = wording::verdict(level.verdict);
             say("", &format!("{verdict} at {}: {}", level.level, level.text));
@@ -24,22 +27,9 @@ pub fn verdicts(summary: &Summary, width: usize) -> String {
     say("Bottleneck", &format!("{}{at}: {}", wording::bottleneck(limit.kind), limit.text));
     let counts = &summary.reconciliation;
     say("Reconciliation", &format!("{}: {}", wording::reconciliation(counts.state), counts.text));
-    let flags = wording::flags(summary);
-    if flags.is_empty() {
-        say("Integrity", &wording::no_flags(summary.checks));
-        return text;
-    }
-    let invalid = flags.iter().filter(|(_, flag)| flag.class == FlagClass::Invalid).count();
-    say(
-        "Integrity",
-        &format!("{invalid} INVALID and {} WARN flags of {} checks", flags.len() - invalid, summary.checks),
-    );
-    for (place, flag) in flags {
-        let place = match place {
-            Some((level, 0)) => format!("level {level}: "),
-            Some((level, repeat)) => format!("level {level} repeat {repeat}: "),
-            None => String::new(),
-        };
+    say("Integrity", &wording::integrity(summary));
+    for (place, flag) in wording::flags(summary) {
+        let place = place.map(|place| format!("level {place}: ")).unwrap_or_default();
         say(&format!("  {}", wording::class(flag.class)), &format!("{place}{}: {}", flag.id, flag.text));
     }
     text
