@@ -1,6 +1,11 @@
 //! What a real vLLM 0.32.0 sent, read back. Expected values were read off the captured files.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failed expectation fails the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a failed expectation fails the test"
+)]
 
 use plimsoll_record::{Counter, EventKind, Gauge, HistogramName};
 use plimsoll_wire::{
