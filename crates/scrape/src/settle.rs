@@ -62,7 +62,7 @@ fn stands_still(a: &Sample, b: &Sample) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_record::{Counter, Nanos, RECORD_SCHEMA, SampleTrigger};
+    use plimsoll_record::{Counter, Histogram, HistogramName, Nanos, RECORD_SCHEMA, SampleTrigger};
     use std::collections::BTreeMap;
 
     fn sample(tokens: Option<f64>) -> Sample {
@@ -103,6 +103,17 @@ mod tests {
         assert_eq!(wait(&[Some(1.0); 9], PAUSE), (3, Some(true)));
         assert_eq!(wait(&[Some(1.0), Some(1.0), Some(2.0), Some(2.0), Some(2.0)], PAUSE), (5, Some(true)));
         assert_eq!(wait(&[Some(1.0), Some(1.0), None, Some(1.0), Some(1.0)], PAUSE), (5, Some(true)));
+    }
+
+    #[test]
+    fn requests_and_histograms_must_stand_still_too() {
+        let base = sample(Some(1.0));
+        let mut finished = base.clone();
+        finished.finished.insert("stop".to_owned(), 1.0);
+        let mut observed = base.clone();
+        observed.histograms.insert(HistogramName::E2e, Histogram { count: 1.0, ..Histogram::default() });
+        assert!(stands_still(&base, &base));
+        assert!(!stands_still(&base, &finished) && !stands_still(&base, &observed));
     }
 
     #[test]
