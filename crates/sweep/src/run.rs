@@ -39,8 +39,11 @@ pub struct Run<'a> {
 }
 
 /// How the load ended.
+#[derive(Clone, Debug)]
 pub struct Ending {
+    /// As planned, interrupted, or given up.
     pub reason: FinishReason,
+    /// With a run that was given up: why.
     pub message: Option<String>,
 }
 
@@ -50,7 +53,7 @@ impl Run<'_> {
         let Self { resolved, ready, workload, clock, stop, finish } = self;
         let writer = Writer::start(folder, stop.clone(), finish)?;
         let lines = writer.sender();
-        let watch = Watch::start(resolved, ready, clock, &lines)?;
+        let watch = Watch::start(ready, &lines)?;
         watch.settle().await;
         let levels = Levels { resolved, ready, workload, clock, stop: stop.clone(), lines, watch: &watch };
         levels.mark(PhaseMark::of_run(clock.now(), PhaseEdge::RunStart));
@@ -61,7 +64,7 @@ impl Run<'_> {
         mark.message.clone_from(&ending.message);
         levels.mark(mark);
         drop(levels);
-        watch.stop().await;
+        watch.stop().await?;
         writer.close()?;
         observer.event(SweepEvent::Finished);
         Ok(ending)

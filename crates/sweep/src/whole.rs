@@ -56,7 +56,7 @@ pub async fn sweep(setup: Setup, observer: &mut dyn Observer) -> Result<Done, Sw
     let clock = Clock::start();
     let Setup { resolved, link, key, stop, wall, client, argv } = setup;
     let files = preflight::Files::read(&resolved.plan)?;
-    let mut ready: Ready = preflight::look(&resolved, &link, key.as_ref(), &files, observer).await?;
+    let mut ready: Ready = preflight::look(&resolved, &link, key.as_ref(), &files, clock, observer).await?;
     ready.conditions.environment = environment(&wall, &link, &resolved, client, argv);
     let workload = Arc::new(ready.workload(&resolved, files)?);
     let mut resolved = resolved;

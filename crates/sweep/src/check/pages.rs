@@ -1,6 +1,6 @@
 use super::{CheckOptions, CheckRow};
-use crate::preflight::{Server, metrics_head, resolve_host};
-use plimsoll_transport::{Clock, FetchLimits, Limits, Reply, Slot, TransportError, fetch};
+use crate::preflight::{Server, resolve_host};
+use plimsoll_transport::{Clock, FetchLimits, Head, Limits, Reply, Slot, TransportError, fetch};
 use plimsoll_wire::{
     chat::error_message,
     concepts::Concepts,
@@ -138,7 +138,10 @@ impl Pages<'_> {
     }
 
     async fn get_metrics(&self, base: &BaseUrl) -> Result<Reply, String> {
-        let head = metrics_head(&base.authority(), self.options.key.as_ref()).map_err(|error| error.to_string())?;
+        // The key goes to the server that it is for, and to no other.
+        let key = self.options.key.as_ref().filter(|_| base.authority() == self.server.base().authority());
+        let head = Head::new(&base.authority(), key).map_err(|error| error.to_string())?;
+        let head = head.with("accept", "text/plain;version=0.0.4");
         let dial = resolve_host(base, "--scrape").await.map_err(|error| error.to_string())?;
         let reply = fetch(&dial, &head, &base.path("/metrics"), None, self.limits).await;
         reply.map_err(|error| error.to_string())

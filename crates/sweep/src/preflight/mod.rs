@@ -9,10 +9,10 @@ pub use files::Files;
 pub use server::{Server, resolve_host, without_credentials};
 
 use crate::{Link, Observer, Resolved, SweepError, SweepEvent, template::Template};
-use metrics::MetricsPage;
 use plimsoll_driver::Target;
 use plimsoll_record::{Conditions, PromptConditions, RECORD_SCHEMA};
-use plimsoll_transport::{FetchLimits, Head, Limits, Secret};
+use plimsoll_scrape::Scraper;
+use plimsoll_transport::{Clock, FetchLimits, Limits, Secret};
 use plimsoll_workload::{Calibration, Workload};
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ use std::time::Duration;
 pub struct Ready {
     pub target: Target,
     pub template: Template,
-    /// The metrics page, if there is one to scrape.
-    pub metrics: Option<MetricsPage>,
+    /// Reads the metrics page, if there is one.
+    pub metrics: Option<Scraper>,
     pub conditions: Conditions,
     /// How long one request of the mean length took.
     pub probe_duration: Duration,
@@ -34,6 +34,7 @@ pub async fn look(
     link: &Link,
     key: Option<&Secret>,
     files: &Files,
+    clock: Clock,
     observer: &mut dyn Observer,
 ) -> Result<Ready, SweepError> {
     let plan = &resolved.plan;
@@ -50,7 +51,7 @@ pub async fn look(
         ..Conditions::default()
     };
     about.describe(&model, &mut conditions);
-    let metrics = metrics::find(plan, &server, key, time, &mut conditions).await?;
+    let metrics = metrics::find(plan, &server, key, clock, &mut conditions).await?;
     let template = Template {
         endpoint: plan.endpoint,
         model,
@@ -97,10 +98,4 @@ impl Ready {
         self.conditions.notes.extend(workload.notes(requests));
         Ok(workload)
     }
-}
-
-/// The metrics page's head: no key, plain text of one dialect.
-pub(crate) fn metrics_head(server: &str, key: Option<&Secret>) -> Result<Head, SweepError> {
-    let head = Head::new(server, key).map_err(SweepError::usage)?;
-    Ok(head.with("accept", "text/plain;version=0.0.4"))
 }
