@@ -18,9 +18,12 @@ pub struct Count(pub Option<u32>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object<T>(pub Option<T>);
 
-/// A list of objects; empty for any other type.
+/// A list of objects, [`LIST_LIMIT`] at most; empty for any other type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List<T>(pub Vec<T>);
+
+/// No honest list is that long; a hostile one would take far more memory than it has bytes.
+const LIST_LIMIT: usize = 1 << 16;
 
 impl<T> Default for Object<T> {
     fn default() -> Self {
@@ -153,9 +156,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 let mut list = Vec::new();
-                while let Some(item) = seq.next_element::<Object<T>>()? {
+                while list.len() < LIST_LIMIT {
+                    let Some(item) = seq.next_element::<Object<T>>()? else { break };
                     list.extend(item.0);
                 }
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
                 Ok(List(list))
             }
             ignore!(List(Vec::new()); scalars numbers string map);
@@ -170,5 +175,17 @@ pub fn append<'a>(all: &mut Cow<'a, str>, part: Cow<'a, str>) {
         *all = part;
     } else if !part.is_empty() {
         all.to_mut().push_str(&part);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endless_lists_are_cut() {
+        let json = format!("[{}{{}}]", "{},".repeat(LIST_LIMIT));
+        let list: List<IgnoredAny> = serde_json::from_str(&json).unwrap();
+        assert_eq!(list.0.len(), LIST_LIMIT);
     }
 }
