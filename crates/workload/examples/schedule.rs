@@ -1,0 +1,34 @@
+//! Prints the first requests of two levels, the workload's fingerprint, and arrival times of an open loop.
+//!
+//! `cargo run -p plimsoll-workload --example schedule -- 7`
+
+use plimsoll_record::{LengthLaw, Plan};
+use plimsoll_workload::arrivals::{Arrivals, Process};
+use plimsoll_workload::{Calibration, Stream, Workload, WorkloadError, fingerprint};
+
+fn main() -> Result<(), WorkloadError> {
+    let seed = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(7);
+    let plan = Plan {
+        input_tokens: LengthLaw::Normal { mean: 64, sd: 10 },
+        output_tokens: LengthLaw::Uniform { low: 80, high: 120 },
+        ..Plan::default()
+    };
+    let workload = Workload::new(&plan, seed, None, None, None, Calibration::default())?;
+    println!("seed {seed}, regime {}", workload.regime());
+    for level in [1, 8] {
+        for (stream, n) in [(Stream::Warmup, 1), (Stream::Load, 3)] {
+            for k in 0..n {
+                let request = workload.request(level, 0, stream, k);
+                let prompt = request.prompt.flatten();
+                let start: String = prompt.chars().take(50).collect();
+                let asked = request.asked_input_tokens.unwrap_or_default();
+                println!("{level} {stream:?} {k}: {asked} in, {} out: {start}...", request.max_tokens);
+            }
+        }
+    }
+    println!("fingerprint {}", fingerprint(&workload, &[1, 8], 10));
+    for arrival in Arrivals::new(Process::Poisson, 10.0, seed, 1, 0).into_iter().flatten().take(5) {
+        println!("arrival at {:.6} s", arrival.as_secs_f64());
+    }
+    Ok(())
+}
