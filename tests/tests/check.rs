@@ -63,7 +63,7 @@ fn a_server_that_fails_every_request_fails() {
 
 #[test]
 fn failures_of_the_load_are_counted_by_kind_and_stay_out_of_the_figures() {
-    // The check sends 4 answers and up to 3 refusals before the load; every second request of all fails.
+    // The check sends 4 answers and up to 3 refusals before the load; every fifth request of all fails.
     let fault = Fault { every: NonZeroU32::new(5).unwrap(), kind: FaultKind::Status(503) };
     let mock = mock(Faults { requests: vec![fault], ..Faults::default() });
     let ended = check(&mock.url(), &["--requests", "10"]);

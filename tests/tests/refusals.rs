@@ -144,7 +144,7 @@ fn unknown_keys_of_a_plan() {
     let mock = mock(None);
     let folder = TempDir::new("plan");
     let plan = folder.file("plan.toml", "requests = 4\nconcurency = [1]\n");
-    refused(&sweep(&mock.url(), &["--plan", plan.to_str().unwrap()]), 2, &["concurency", "plan.toml"]);
+    refused(&sweep(&mock.url(), &["--plan", plan.to_str().unwrap()]), 2, &["plan.toml:2:1: unknown field `concurency`"]);
 }
 
 #[test]

@@ -28,7 +28,7 @@ A plan file holds the same keys without the dashes: `concurrency = [1, 2, 4]`, `
 /// Load-tests an LLM server: how fast is it at each load, where is the knee, and what was the limit?
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", bin_name = "plimsoll", version, after_help = CODES)]
-#[command(disable_help_subcommand = true, subcommand_required = true)]
+#[command(disable_help_subcommand = true, subcommand_required = true, args_override_self = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -54,6 +54,10 @@ pub fn refuse(error: &clap::Error) -> Exit {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         terminal::print(&error.to_string());
         return Exit::Done;
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        terminal::say(&error.to_string());
+        return Exit::Usage;
     }
     terminal::error(&one_line(&error.to_string()));
     Exit::Usage
@@ -87,7 +91,6 @@ mod tests {
             (&["plimsoll", "sweep", "--duration", "soon"], "--duration"),
             (&["plimsoll", "sweep", "--endpoint", "embeddings"], "--endpoint"),
             (&["plimsoll", "report"], "<RUN>"),
-            (&["plimsoll"], "subcommand"),
             (&["plimsoll", "sweeep"], "sweeep"),
         ] {
             let text = one_line(&Cli::try_parse_from(args).unwrap_err().to_string());

@@ -1,6 +1,6 @@
 //! The run folder: made before the load, appended to as requests end, read back for the report.
 
-use crate::{SweepError, wall::WallStamp};
+use crate::{SweepError, plan::parse_plan, wall::WallStamp};
 use plimsoll_metrics::RunData;
 use plimsoll_record::{Conditions, Plan, files, read_lines};
 use std::{
@@ -72,8 +72,7 @@ impl RunFolder {
     /// Reads everything that the report needs. Lines that cannot be read are counted; a file of lines that does not
     /// exist yet is empty, as a killed run may leave it.
     pub fn read(&self) -> Result<RunData, SweepError> {
-        let plan = self.text(files::PLAN)?;
-        let plan = toml::from_str(&plan).map_err(|error| SweepError::usage(format!("{}: {error}", self.file(files::PLAN).display())))?;
+        let plan = parse_plan(&self.file(files::PLAN), &self.text(files::PLAN)?)?;
         let conditions = self.text(files::CONDITIONS)?;
         let conditions = serde_json::from_str(&conditions)
             .map_err(|error| SweepError::usage(format!("{}: {error}", self.file(files::CONDITIONS).display())))?;

@@ -27,7 +27,24 @@ pub struct Resolved {
 /// Reads a plan file.
 pub fn read_plan(path: &Path) -> Result<Plan, SweepError> {
     let text = fs::read_to_string(path).map_err(|error| SweepError::read(path, &error))?;
-    toml::from_str(&text).map_err(|error| SweepError::usage(format!("{}: {error}", path.display())))
+    parse_plan(path, &text)
+}
+
+/// The plan in a file's text. The error is one line with the place.
+pub(crate) fn parse_plan(path: &Path, text: &str) -> Result<Plan, SweepError> {
+    toml::from_str(text).map_err(|error: toml::de::Error| {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let place = before.map_or(String::new(), |before| {
+            let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+            format!(":{}:{column}", before.matches('\n').count() + 1)
+        });
+        let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
+        let message = match message.split_once(", expected one of `url`") {
+            Some((unknown, _)) => format!("{unknown}; the keys are the flags of `plimsoll sweep`, without dashes in front"),
+            None => message,
+        };
+        SweepError::usage(format!("{}{place}: {message}", path.display()))
+    })
 }
 
 /// The plan of the embedded demonstration: short requests and windows, frequent scrapes.
@@ -189,7 +206,12 @@ mod tests {
 
     #[test]
     fn unknown_keys_are_named_with_their_place() {
-        let error = toml::from_str::<Plan>("requests = 4\nconcurency = [1]\n").unwrap_err().to_string();
-        assert!(error.contains("concurency") && error.contains("line 2"), "{error}");
+        let error = |text| parse_plan(Path::new("p.toml"), text).unwrap_err().to_string();
+        assert_eq!(
+            error("requests = 4\nconcurency = [1]\n"),
+            "p.toml:2:1: unknown field `concurency`; the keys are the flags of `plimsoll sweep`, without dashes in front"
+        );
+        assert!(error("# é\ninput-tokens = \"9-1\"\n").starts_with("p.toml:2:16: `9-1` is not a length"));
+        assert!(error("a = [").starts_with("p.toml:1:") && !error("a = [").contains('\n'));
     }
 }

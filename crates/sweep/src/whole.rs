@@ -5,7 +5,7 @@ use crate::{
     run::Run,
 };
 use plimsoll_driver::Stop;
-use plimsoll_record::{Environment, RequestRecord, TokenSource};
+use plimsoll_record::{Environment, Plan, RequestRecord, TokenSource};
 use plimsoll_transport::{Clock, MemoryDial, Secret};
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ pub async fn sweep(setup: Setup, observer: &mut dyn Observer) -> Result<Done, Sw
     let mut resolved = resolved;
     resolved.plan.model = Some(ready.conditions.server.model.clone());
     let folder = RunFolder::create(&resolved.plan.out, &wall, &ready.conditions.server.model)?;
-    folder.write_head(&resolved.plan, &ready.conditions)?;
+    folder.write_head(&without_queries(resolved.plan.clone()), &ready.conditions)?;
     observer.event(SweepEvent::Started {
         folder: folder.path().to_owned(),
         levels: resolved.plan.concurrency.clone(),
@@ -73,6 +73,14 @@ pub async fn sweep(setup: Setup, observer: &mut dyn Observer) -> Result<Done, Sw
     let ending = run.go(&folder, observer).await?;
     let rendered = render(&folder)?;
     Ok(Done { folder, rendered, ending })
+}
+
+/// The plan as it may be written down: the query of an address may be a key.
+fn without_queries(mut plan: Plan) -> Plan {
+    for address in [&mut plan.url, &mut plan.scrape].into_iter().flatten() {
+        address.truncate(address.find('?').unwrap_or(address.len()));
+    }
+    plan
 }
 
 /// Where the server sends no usage and the user has named a tokenizer, it counts the text, off the threads that send.

@@ -101,7 +101,6 @@ fn quantile(estimate: &Estimate) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_metrics::quantile::estimate;
     use plimsoll_sweep::{CheckRow, CheckSpread, CheckTokens};
 
     #[test]

@@ -43,6 +43,9 @@ impl View {
 
     /// `concurrency 8  measure 37/72  312 tok/s  ttft 0.120 s  0 failed  about 12 s left`.
     pub fn running(&mut self, moment: &Moment) -> String {
+        if moment.progress.ended == 0 {
+            return format!("{}  {}", name(moment), phase(moment));
+        }
         let left = self.left(moment).map(|left| format!("  {left}")).unwrap_or_default();
         format!("{}  {}  {}{left}", name(moment), phase(moment), figures(moment))
     }
