@@ -34,7 +34,7 @@ pub struct Started {
 }
 
 /// A program that takes longer hangs. Far longer than any test needs.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl Program {
@@ -134,7 +134,8 @@ impl Started {
 
     fn finish(&mut self) -> Ended {
         let code = self.child.wait().ok().and_then(|status| status.code());
-        let text = |pipe: Option<JoinHandle<String>>| pipe.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let text =
+            |pipe: Option<JoinHandle<String>>| pipe.and_then(|thread| thread.join().ok()).unwrap_or_default();
         Ended { code, stdout: text(self.stdout.take()), stderr: text(self.stderr.take()) }
     }
 

@@ -30,7 +30,10 @@ fn collect(folder: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) {
             if !matches!(name, "target" | "runs" | ".git") {
                 collect(&path, extensions, found);
             }
-        } else if path.extension().is_some_and(|extension| extensions.iter().any(|wanted| extension == *wanted)) {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extensions.iter().any(|wanted| extension == *wanted))
+        {
             found.push(path);
         }
     }

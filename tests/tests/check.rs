@@ -13,7 +13,19 @@ fn mock(faults: Faults) -> MockHandle {
 }
 
 fn check(url: &str, more: &[&str]) -> Ended {
-    let args = ["check", "--url", url, "--requests", "12", "--concurrency", "4", "--output-tokens", "5", "--timeout", "10s"];
+    let args = [
+        "check",
+        "--url",
+        url,
+        "--requests",
+        "12",
+        "--concurrency",
+        "4",
+        "--output-tokens",
+        "5",
+        "--timeout",
+        "10s",
+    ];
     Program::new(&[&args, more].concat()).run()
 }
 
@@ -34,7 +46,17 @@ fn a_server_that_is_well_passes_every_row_with_right_figures() {
     for part in ["12: 12 ok, 0 failed", "mean 5.0, 5 to 5 (usage)", "E2E p99             withheld: n = 12"] {
         assert!(ended.stdout.contains(part), "`{part}` is not in {}", ended.stdout);
     }
-    for name in ["connection", "GET /health", "GET /v1/models", "GET /version", "chat, streamed", "completions, streamed", "refuses an unknown model", "refuses malformed JSON", "refuses an empty request"] {
+    for name in [
+        "connection",
+        "GET /health",
+        "GET /v1/models",
+        "GET /version",
+        "chat, streamed",
+        "completions, streamed",
+        "refuses an unknown model",
+        "refuses malformed JSON",
+        "refuses an empty request",
+    ] {
         assert!(row(&ended, name).starts_with("pass"), "{}", ended.stdout);
     }
     assert!(!ended.stdout.contains("FAIL"));
@@ -46,10 +68,16 @@ fn what_a_stream_lacks_is_a_warning() {
     let bare = mock(Faults { stream: shape, ..Faults::default() });
     let ended = check(&bare.url(), &["--requests", "0"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(row(&ended, "chat, streamed").starts_with("WARN") && row(&ended, "chat, streamed").contains("no usage"));
+    assert!(
+        row(&ended, "chat, streamed").starts_with("WARN")
+            && row(&ended, "chat, streamed").contains("no usage")
+    );
     let shape = StreamShape { interval: NonZeroU32::new(4).unwrap(), ..StreamShape::default() };
     let merged = mock(Faults { stream: shape, ..Faults::default() });
-    assert!(row(&check(&merged.url(), &["--requests", "0"]), "completions, streamed").contains("several tokens come in one event"));
+    assert!(
+        row(&check(&merged.url(), &["--requests", "0"]), "completions, streamed")
+            .contains("several tokens come in one event")
+    );
 }
 
 #[test]
@@ -58,7 +86,11 @@ fn a_server_that_fails_every_request_fails() {
     let mock = mock(Faults { requests: vec![fault], ..Faults::default() });
     let ended = check(&mock.url(), &[]);
     assert_eq!(ended.code, Some(3), "{ended:?}");
-    assert!(row(&ended, "chat ").starts_with("FAIL") && row(&ended, "chat ").contains("503"), "{}", ended.stdout);
+    assert!(
+        row(&ended, "chat ").starts_with("FAIL") && row(&ended, "chat ").contains("503"),
+        "{}",
+        ended.stdout
+    );
 }
 
 #[test]

@@ -26,13 +26,37 @@ const WRITTEN: [&str; 8] = [
 
 /// A sweep of the embedded mock that takes a second.
 fn quick(out: &TempDir, more: &[&str]) -> Program {
-    let args = ["sweep", "--concurrency", "1,2", "--requests", "8", "--input-tokens", "16", "--output-tokens", "4", "--out", out.str()];
+    let args = [
+        "sweep",
+        "--concurrency",
+        "1,2",
+        "--requests",
+        "8",
+        "--input-tokens",
+        "16",
+        "--output-tokens",
+        "4",
+        "--out",
+        out.str(),
+    ];
     Program::new(&[&args, more].concat())
 }
 
 /// One that goes on for minutes.
 fn long(out: &TempDir) -> Vec<String> {
-    let args = ["sweep", "--concurrency", "4", "--duration", "10m", "--input-tokens", "16", "--output-tokens", "4", "--out", out.str()];
+    let args = [
+        "sweep",
+        "--concurrency",
+        "4",
+        "--duration",
+        "10m",
+        "--input-tokens",
+        "16",
+        "--output-tokens",
+        "4",
+        "--out",
+        out.str(),
+    ];
     args.map(str::to_owned).to_vec()
 }
 
@@ -45,7 +69,9 @@ fn only_folder(out: &TempDir) -> Option<PathBuf> {
 
 fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap())).collect()
+    entries
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap()))
+        .collect()
 }
 
 fn report(folder: &Path) -> Ended {
@@ -91,13 +117,19 @@ fn the_plan_of_a_folder_runs_again_as_the_same_plan() {
     let plan_file = folder.join(files::PLAN);
     let again = Program::new(&["sweep", "--plan", plan_file.to_str().unwrap(), "--out", second.str()]).run();
     assert_eq!(again.code, Some(0), "{again:?}");
-    let read = |folder: &Path| -> Plan { toml::from_str(&fs::read_to_string(folder.join(files::PLAN)).unwrap()).unwrap() };
+    let read = |folder: &Path| -> Plan {
+        toml::from_str(&fs::read_to_string(folder.join(files::PLAN)).unwrap()).unwrap()
+    };
     let (one, two) = (read(&folder), read(&only_folder(&second).unwrap()));
     assert_eq!(Plan { out: one.out.clone(), ..two }, one);
     assert_eq!(one.concurrency, [1, 2, 3]);
     let asked = |folder: &Path| -> BTreeMap<(u32, u64, String), Option<u32>> {
         let key = |record: &RequestRecord| (record.level, record.id, format!("{:?}", record.phase));
-        requests(folder).iter().filter(|record| record.id < 4).map(|record| (key(record), record.asked_input_tokens)).collect()
+        requests(folder)
+            .iter()
+            .filter(|record| record.id < 4)
+            .map(|record| (key(record), record.asked_input_tokens))
+            .collect()
     };
     let (one, two) = (asked(&folder), asked(&only_folder(&second).unwrap()));
     let same = one.iter().filter(|(key, _)| two.contains_key(*key)).collect::<Vec<_>>();
@@ -140,9 +172,13 @@ fn ctrl_c_ends_the_run_with_its_requests_cancelled_and_its_report_written() {
         let ended = cut_off(&out, signal);
         assert_eq!(ended.code, Some(4), "{ended:?}");
         let folder = only_folder(&out).unwrap();
-        assert!(ended.stdout.contains("run folder: ") && ended.stdout.to_lowercase().contains("partial"), "{ended:?}");
+        assert!(
+            ended.stdout.contains("run folder: ") && ended.stdout.to_lowercase().contains("partial"),
+            "{ended:?}"
+        );
         let records = requests(&folder);
-        let cancelled = records.iter().filter(|record| record.outcome.failure() == Some(FailureKind::Cancelled)).count();
+        let cancelled =
+            records.iter().filter(|record| record.outcome.failure() == Some(FailureKind::Cancelled)).count();
         assert!((1..=4).contains(&cancelled), "{cancelled} of 4 slots");
         assert_eq!(report(&folder).code, Some(4));
     }
@@ -216,11 +252,14 @@ fn a_closed_pipe_is_no_panic() {
 #[test]
 fn keys_reach_no_file_and_no_output() {
     let key = "sk-plimsoll-very-secret";
-    let config = plimsoll_mock::MockConfig { api_key: Some(key.to_owned()), ..plimsoll_mock::MockConfig::default() };
+    let config =
+        plimsoll_mock::MockConfig { api_key: Some(key.to_owned()), ..plimsoll_mock::MockConfig::default() };
     let mock = plimsoll_mock::spawn_thread(config, tokio::time::Instant::now()).unwrap();
     let out = TempDir::new("secret");
     let scrape = format!("{}/metrics?token=abracadabra", mock.url());
-    let ended = quick(&out, &["--url", &mock.url(), "--api-key-env", "SECRET", "--scrape", &scrape]).env("SECRET", key).run();
+    let ended = quick(&out, &["--url", &mock.url(), "--api-key-env", "SECRET", "--scrape", &scrape])
+        .env("SECRET", key)
+        .run();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let folder = only_folder(&out).unwrap();
     for (name, bytes) in contents(&folder) {

@@ -24,7 +24,8 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
     ])
 }
 
-const PURE: [&str; 5] = ["plimsoll-record", "plimsoll-workload", "plimsoll-wire", "plimsoll-metrics", "plimsoll-report"];
+const PURE: [&str; 5] =
+    ["plimsoll-record", "plimsoll-workload", "plimsoll-wire", "plimsoll-metrics", "plimsoll-report"];
 const ASYNC_OR_NETWORK: [&str; 6] = ["tokio", "hyper", "hyper-util", "http-body-util", "rustix", "jiff"];
 
 fn normal(name: &str) -> BTreeSet<String> {
@@ -39,8 +40,11 @@ fn packages_depend_only_downwards() {
         if name == "plimsoll-tests" {
             continue;
         }
-        let may = allowed.get(name.as_str()).unwrap_or_else(|| panic!("{name} has no place in the architecture"));
-        for dependency in edges.get("normal").into_iter().flatten().filter(|dependency| all.contains_key(*dependency)) {
+        let may =
+            allowed.get(name.as_str()).unwrap_or_else(|| panic!("{name} has no place in the architecture"));
+        for dependency in
+            edges.get("normal").into_iter().flatten().filter(|dependency| all.contains_key(*dependency))
+        {
             let short = dependency.strip_prefix("plimsoll-").unwrap_or(dependency);
             assert!(may.contains(&short), "{name} must not depend on {dependency}");
         }

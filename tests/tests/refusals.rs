@@ -18,7 +18,19 @@ fn mock(api_key: Option<&str>) -> MockHandle {
 /// A small sweep of `url` with more arguments.
 fn sweep(url: &str, more: &[&str]) -> Ended {
     let out = TempDir::new("refused");
-    let args = ["sweep", "--url", url, "--concurrency", "1", "--requests", "2", "--output-tokens", "2", "--out", out.str()];
+    let args = [
+        "sweep",
+        "--url",
+        url,
+        "--concurrency",
+        "1",
+        "--requests",
+        "2",
+        "--output-tokens",
+        "2",
+        "--out",
+        out.str(),
+    ];
     let ended = Program::new(&[&args, more].concat()).env(KEY, "right-key").run();
     if ended.code == Some(2) || ended.code == Some(3) {
         assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0, "a refused run leaves no folder");
@@ -144,7 +156,11 @@ fn unknown_keys_of_a_plan() {
     let mock = mock(None);
     let folder = TempDir::new("plan");
     let plan = folder.file("plan.toml", "requests = 4\nconcurency = [1]\n");
-    refused(&sweep(&mock.url(), &["--plan", plan.to_str().unwrap()]), 2, &["plan.toml:2:1: unknown field `concurency`"]);
+    refused(
+        &sweep(&mock.url(), &["--plan", plan.to_str().unwrap()]),
+        2,
+        &["plan.toml:2:1: unknown field `concurency`"],
+    );
 }
 
 #[test]
@@ -162,7 +178,8 @@ fn a_prompt_file_with_broken_lines_is_used_and_they_are_counted() {
     let good = "{\"prompt\": \"What is a load line?\"}\n{\"prompt\": \"Who was Plimsoll?\"}\n";
     let prompts = folder.file("prompts.jsonl", &format!("{good}{{broken\n{{\"prompt\": 7}}\n"));
     let out = TempDir::new("broken-lines");
-    let args = ["sweep", "--url", &mock.url(), "--concurrency", "1", "--requests", "3", "--output-tokens", "2"];
+    let args =
+        ["sweep", "--url", &mock.url(), "--concurrency", "1", "--requests", "3", "--output-tokens", "2"];
     let more = ["--prompts", prompts.to_str().unwrap(), "--out", out.str()];
     let ended = Program::new(&[&args[..], &more].concat()).run();
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -190,7 +207,14 @@ fn a_port_that_is_taken() {
 
 #[test]
 fn help_is_no_error() {
-    for args in [&["--help"][..], &["sweep", "--help"], &["check", "--help"], &["mock", "--help"], &["report", "-h"], &["--version"]] {
+    for args in [
+        &["--help"][..],
+        &["sweep", "--help"],
+        &["check", "--help"],
+        &["mock", "--help"],
+        &["report", "-h"],
+        &["--version"],
+    ] {
         let ended = Program::new(args).run();
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{args:?}");
         assert!(ended.stdout.contains("plimsoll"), "{args:?}");

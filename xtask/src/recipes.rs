@@ -13,7 +13,9 @@ pub fn test(args: &[OsString]) -> Result<()> {
 pub fn lint() -> Result<()> {
     run(cargo().args(["fmt", "--all", "--check"]))?;
     run(cargo().args(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))?;
-    run(cargo().args(["doc", "--workspace", "--all-features", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
+    run(cargo()
+        .args(["doc", "--workspace", "--all-features", "--no-deps"])
+        .env("RUSTDOCFLAGS", "-D warnings"))?;
     let deny = cargo().args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if deny.is_ok_and(|status| status.success()) {
         run(cargo().args(["deny", "--all-features", "check", "bans", "licenses", "sources"]))
@@ -26,6 +28,15 @@ pub fn lint() -> Result<()> {
 /// Schemas; the tests' package makes them, so that the program is built without what they need.
 pub fn schema(check: bool) -> Result<()> {
     let mut command = cargo();
-    command.args(["run", "--quiet", "--package", "plimsoll-tests", "--all-features", "--bin", "schema", "--"]);
+    command.args([
+        "run",
+        "--quiet",
+        "--package",
+        "plimsoll-tests",
+        "--all-features",
+        "--bin",
+        "schema",
+        "--",
+    ]);
     run(command.args(check.then_some("--check")))
 }

@@ -103,7 +103,8 @@ mod tests {
     fn defaults_in_the_help_are_the_plan_s() {
         let mut command = Cli::command();
         let sweep = command.find_subcommand_mut("sweep").unwrap();
-        let help: String = sweep.render_long_help().to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        let help: String =
+            sweep.render_long_help().to_string().split_whitespace().collect::<Vec<_>>().join(" ");
         let plan = Plan::default();
         let demo = plimsoll_sweep::demo_plan();
         for default in [
@@ -113,7 +114,10 @@ mod tests {
             format!("[default: {}; mock: {}]", plan.scrape_interval, demo.scrape_interval),
             format!("[default: {}]", plan.timeout),
             format!("[default: {}]", plan.out.display()),
-            format!("[default: {}]", plan.concurrency.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
+            format!(
+                "[default: {}]",
+                plan.concurrency.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+            ),
             format!("[default: {}]", plan.temperature),
             format!("[default: {}]", plan.workers),
         ] {

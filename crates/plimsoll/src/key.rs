@@ -11,17 +11,21 @@ pub fn read(variable: Option<&str>) -> Result<Option<Secret>, Failure> {
 pub fn text(variable: Option<&str>) -> Result<Option<String>, Failure> {
     let Some(name) = variable else { return Ok(None) };
     if name.is_empty() || name.contains(['=', '\0']) {
-        return Err(Failure::usage("--api-key-env: not the name of a variable; the key itself must not stand on a command line"));
+        return Err(Failure::usage(
+            "--api-key-env: not the name of a variable; the key itself must not stand on a command line",
+        ));
     }
     match env::var(name) {
-        Ok(key) if key.trim().is_empty() => Err(Failure::usage(format!("--api-key-env: the variable {name} is empty"))),
+        Ok(key) if key.trim().is_empty() => {
+            Err(Failure::usage(format!("--api-key-env: the variable {name} is empty")))
+        }
         Ok(key) => Ok(Some(key.trim().to_owned())),
-        Err(VarError::NotPresent) => {
-            Err(Failure::usage(format!("--api-key-env: the variable {name} is not set; export it, or name another")))
-        }
-        Err(VarError::NotUnicode(_)) => {
-            Err(Failure::usage(format!("--api-key-env: the variable {name} holds bytes that no HTTP header may have")))
-        }
+        Err(VarError::NotPresent) => Err(Failure::usage(format!(
+            "--api-key-env: the variable {name} is not set; export it, or name another"
+        ))),
+        Err(VarError::NotUnicode(_)) => Err(Failure::usage(format!(
+            "--api-key-env: the variable {name} holds bytes that no HTTP header may have"
+        ))),
     }
 }
 

@@ -48,7 +48,7 @@ where
     let done = match cli.command {
         Command::Sweep(flags) => commands::sweep(&flags, argv),
         Command::Check(flags) => commands::check(&flags),
-        Command::Mock(flags) => commands::mock(flags),
+        Command::Mock(flags) => commands::mock(&flags),
         Command::Report(flags) => commands::report(&flags),
     };
     match done {

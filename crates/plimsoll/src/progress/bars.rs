@@ -14,7 +14,8 @@ impl Bars {
     pub fn new(view: View) -> Self {
         let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
         // The template is a constant without fields that could be unknown.
-        let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+        let style =
+            ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
         line.set_style(style);
         Self { view, line }
     }
@@ -41,7 +42,7 @@ impl Observer for Bars {
             SweepEvent::LevelEnded { level, repeat, index, progress, elapsed_s } => {
                 self.line.set_message("");
                 let moment = Moment { level, repeat, index, progress, elapsed_s, target: None };
-                self.keep(&self.view.ended(&moment));
+                self.keep(&View::ended(&moment));
             }
             SweepEvent::Finished => self.line.finish_and_clear(),
         }

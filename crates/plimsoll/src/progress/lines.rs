@@ -24,7 +24,9 @@ impl Observer for Lines {
         match event {
             SweepEvent::Preflight(text) => (self.say)(&terminal::line(&text)),
             SweepEvent::Note(text) => (self.say)(&terminal::line(&format!("note: {text}"))),
-            SweepEvent::Started { folder, levels, repeats } => (self.say)(&self.view.started(&folder, &levels, repeats)),
+            SweepEvent::Started { folder, levels, repeats } => {
+                (self.say)(&self.view.started(&folder, &levels, repeats));
+            }
             SweepEvent::Level { level, repeat, index, progress, elapsed_s, target } => {
                 let text = self.view.running(&Moment { level, repeat, index, progress, elapsed_s, target });
                 match self.last {
@@ -37,7 +39,7 @@ impl Observer for Lines {
             }
             SweepEvent::LevelEnded { level, repeat, index, progress, elapsed_s } => {
                 let moment = Moment { level, repeat, index, progress, elapsed_s, target: None };
-                (self.say)(&self.view.ended(&moment));
+                (self.say)(&View::ended(&moment));
             }
             SweepEvent::Finished => {}
         }

@@ -38,7 +38,11 @@ impl View {
         let levels: Vec<String> = levels.iter().map(u32::to_string).collect();
         let times = if repeats > 1 { format!(" x {repeats}") } else { String::new() };
         let seed = self.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
-        terminal::line(&format!("concurrency {}{times}{seed}, evidence in {}", levels.join(", "), folder.display()))
+        terminal::line(&format!(
+            "concurrency {}{times}{seed}, evidence in {}",
+            levels.join(", "),
+            folder.display()
+        ))
     }
 
     /// `concurrency 8  measure 37/72  312 tok/s  ttft 0.120 s  0 failed  about 12 s left`.
@@ -51,9 +55,14 @@ impl View {
     }
 
     /// What a level came to.
-    pub fn ended(&self, moment: &Moment) -> String {
+    pub fn ended(moment: &Moment) -> String {
         let Progress { measured, ended, .. } = moment.progress;
-        format!("{}  {measured} measured of {ended}  {}  {:.1} s", name(moment), figures(moment), moment.elapsed_s)
+        format!(
+            "{}  {measured} measured of {ended}  {}  {:.1} s",
+            name(moment),
+            figures(moment),
+            moment.elapsed_s
+        )
     }
 
     /// Time until the window closes, where that is known. The requests then in flight come on top.
@@ -71,7 +80,8 @@ impl View {
             let left = f64::from(target.saturating_sub(progress.measured)) / rate;
             return (open_s > 1.0 && left.is_finite()).then(|| format!("about {left:.0} s left"));
         }
-        let (word, window_s) = self.window_s.map_or(("at least", self.floor_s), |window_s| ("about", window_s));
+        let (word, window_s) =
+            self.window_s.map_or(("at least", self.floor_s), |window_s| ("about", window_s));
         let left = window_s - open_s;
         (left > 0.0).then(|| format!("{word} {left:.0} s left"))
     }
@@ -137,7 +147,10 @@ pub mod tests {
         assert_eq!(line, "concurrency   8  warm-up 12  500 tok/s  ttft 0.100 s  1 failed");
         assert!(!view.running(&moment(4.0, true, 1, Some(40))).contains("left"));
         let line = view.running(&moment(8.0, true, 10, Some(40)));
-        assert_eq!(line, "concurrency   8  measure 10/40  125 tok/s  ttft 0.100 s  1 failed  about 12 s left");
+        assert_eq!(
+            line,
+            "concurrency   8  measure 10/40  125 tok/s  ttft 0.100 s  1 failed  about 12 s left"
+        );
     }
 
     #[test]
