@@ -31,7 +31,7 @@ pub struct Plan {
     /// With neither `requests` nor `duration`: the shortest window per level.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub min_window: Span,
-    /// Warm-up requests per level. Absent: one per slot, at least two.
+    /// Warm-up requests per level. Absent: two per slot, at least four.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup: Option<u32>,
     /// How often each level is run.

@@ -144,9 +144,9 @@ impl Resolved {
         needed.map_or(DEFAULT_REQUESTS, |n| n.max(DEFAULT_REQUESTS))
     }
 
-    /// Warm-up requests at a level.
+    /// Warm-up requests at a level. The second of a slot is the first to meet a full queue, so the window opens after it.
     pub fn warmup(&self, level: u32) -> u32 {
-        self.plan.warmup.unwrap_or_else(|| level.max(2))
+        self.plan.warmup.unwrap_or_else(|| level.saturating_mul(2).max(4))
     }
 }
 

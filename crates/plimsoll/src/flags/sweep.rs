@@ -59,7 +59,7 @@ struct LoadFlags {
     /// Shortest window, with neither of the two [default: 30s; mock: 4s].
     #[arg(long, value_name = "TIME")]
     min_window: Option<Span>,
-    /// Warm-up requests per level, not measured [default: one per slot, at least 2].
+    /// Warm-up requests per level, not measured [default: two per slot, at least 4].
     #[arg(long, value_name = "N")]
     warmup: Option<u32>,
     /// How often each level is run [default: 1].
