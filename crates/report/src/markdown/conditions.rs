@@ -90,7 +90,7 @@ fn load(rows: &mut Rows, input: &ReportInput<'_>) {
     rows.own("Repeats per level", plan.repeats.to_string());
     rows.own(
         "Warm-up requests per level",
-        plan.warmup.map_or_else(|| "one per user, at least 2".to_owned(), |n| n.to_string()),
+        plan.warmup.map_or_else(|| "two per user, at least 4".to_owned(), |n| n.to_string()),
     );
     rows.own("Prompts", prompts(input));
     let length =
