@@ -125,18 +125,21 @@ fn judge_stream(name: &str, trace: &Trace) -> CheckRow {
     }
     let has = |kind| trace.events.iter().any(|event| event.kind == kind);
     let texts = trace.events.iter().filter(|event| event.kind.is_text()).count();
+    // An event without text stands for a token whose character is not complete yet, as vLLM sends it.
+    let empties = trace.events.iter().filter(|event| event.kind == EventKind::Empty).count();
     let role = if has(EventKind::Role) { "role event first" } else { "no role event" };
     let first = trace.first_token.unwrap_or_default() - trace.sent.unwrap_or_default();
     let tokens = trace.output_tokens.map_or("tokens not known".to_owned(), |tokens| format!("{tokens} tokens"));
-    let about = format!("{tokens} in {texts} text events, first after {}, {role}", ms(first.as_secs_f64()));
+    let and_empty = if empties > 0 { format!(" and {empties} empty ones") } else { String::new() };
+    let about = format!("{tokens} in {texts} text events{and_empty}, first after {}, {role}", ms(first.as_secs_f64()));
     let mut odd = Vec::new();
     if !has(EventKind::Done) {
         odd.push("no [DONE]".to_owned());
     }
     match trace.output_tokens {
         None => odd.push("no usage although asked for: tok/s and TPOT will not be known without --tokenizer".to_owned()),
-        // A last token without text (the end-of-sequence one) or an incomplete character is no merging.
-        Some(tokens) if f64::from(tokens) > 1.5 * texts as f64 => {
+        // A last token without text, the end-of-sequence one, is no merging.
+        Some(tokens) if f64::from(tokens) > 1.5 * (texts + empties) as f64 => {
             odd.push("several tokens come in one event: time between tokens cannot be seen".to_owned());
         }
         Some(_) => {}
@@ -164,13 +167,14 @@ mod tests {
 
     #[test]
     fn a_stream_is_whole_or_says_what_it_lacks() {
-        use EventKind::{Content, Done, Role};
+        use EventKind::{Content, Done, Empty, Role};
         let whole = judge_stream("s", &stream(&[Role, Content, Content, Content, Done], Some(4)));
         assert_eq!(whole.state, CheckState::Pass, "{whole:?}");
         for (kinds, tokens, part) in [
             (&[Content, Content][..], Some(2), "no [DONE]"),
             (&[Content, Done], None, "no usage"),
             (&[Content, Content, Done], Some(8), "several tokens"),
+            (&[Content, Empty, Content, Empty], Some(4), "no [DONE]; 4 tokens in 2 text events and 2 empty ones"),
         ] {
             let row = judge_stream("s", &stream(kinds, tokens));
             assert_eq!(row.state, CheckState::Warn);
