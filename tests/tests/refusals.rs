@@ -101,6 +101,20 @@ fn a_port_of_another_protocol() {
     refused(&sweep(&url, &[]), 3, &["HTTP"]);
 }
 
+/// A server that accepts and says nothing: Ctrl-C need not wait for it.
+#[test]
+fn ctrl_c_before_the_load_ends_at_once_and_leaves_nothing() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let out = TempDir::new("stopped-early");
+    let started = Program::new(&["sweep", "--url", &url, "--timeout", "1h", "--out", out.str()]).start();
+    let held = listener.accept().unwrap();
+    started.signal(rustix::process::Signal::INT);
+    refused(&started.wait(), 4, &["before the load began"]);
+    assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0);
+    drop(held);
+}
+
 #[test]
 fn a_model_that_it_does_not_have() {
     let mock = mock(None);

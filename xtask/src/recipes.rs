@@ -25,6 +25,19 @@ pub fn lint() -> Result<()> {
     }
 }
 
+/// What the client costs. The figures are of the machine and its moment; ratios within one run hold better.
+pub fn bench() -> Result<()> {
+    for (package, bench) in [
+        ("plimsoll-driver", "client_cost"),
+        ("plimsoll", "footprint"),
+        ("plimsoll-wire", "sse"),
+        ("plimsoll-wire", "prometheus"),
+    ] {
+        run(cargo().args(["bench", "--package", package, "--bench", bench]))?;
+    }
+    Ok(())
+}
+
 /// Schemas; the tests' package makes them, so that the program is built without what they need.
 pub fn schema(check: bool) -> Result<()> {
     let mut command = cargo();

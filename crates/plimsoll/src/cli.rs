@@ -28,7 +28,12 @@ A plan file holds the same keys without the dashes: `concurrency = [1, 2, 4]`, `
 /// Load-tests an LLM server: how fast is it at each load, where is the knee, and what was the limit?
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", bin_name = "plimsoll", version, after_help = CODES)]
-#[command(disable_help_subcommand = true, subcommand_required = true, args_override_self = true, disable_help_flag = true)]
+#[command(
+    disable_help_subcommand = true,
+    subcommand_required = true,
+    args_override_self = true,
+    disable_help_flag = true
+)]
 pub struct Cli {
     /// Print help.
     // The compact layout, a line per flag, also for the long form.

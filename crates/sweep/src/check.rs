@@ -177,7 +177,8 @@ pub async fn check(options: &CheckOptions) -> Result<CheckReport, SweepError> {
     let served = answers.all(&mut report.rows).await;
     report.rows.push(pages.metrics(&model).await);
     refusals::Refusals { server: &server, limits, model: &model }.all(&served, &mut report.rows).await;
-    let route = [Endpoint::Completions, Endpoint::Chat].into_iter().find(|endpoint| served.contains(endpoint));
+    let route =
+        [Endpoint::Completions, Endpoint::Chat].into_iter().find(|endpoint| served.contains(endpoint));
     if let (Some(endpoint), true) = (route, options.requests > 0) {
         let load = load::run(&server, options, &model, endpoint).await?;
         report.rows.push(load::row(&load));

@@ -82,7 +82,7 @@ struct PromptFlags {
     /// Most tokens of an answer, its `max_tokens` [default: 128; mock: 32].
     #[arg(long, visible_alias = "random-output-len", value_name = "LENGTH")]
     output_tokens: Option<LengthLaw>,
-    /// Prompts from a file, one a line: text, or JSON with `prompt` or `messages` [default: generated].
+    /// Prompts: a .txt with one a line, or JSON Lines with `prompt` or `messages` [default: generated].
     #[arg(long, value_name = "FILE")]
     prompts: Option<PathBuf>,
     /// File with a system prompt that all requests share [default: none].

@@ -4,7 +4,6 @@ use plimsoll_record::{Endpoint, EventKind, FailureKind, Outcome};
 use plimsoll_transport::{Clock, Limits, Slot, Trace};
 use plimsoll_wire::request::{Input, Message, RequestBody};
 
-
 /// Checks the routes that generate, streaming and not.
 pub struct Answers<'a> {
     pub server: &'a Server,
@@ -44,7 +43,9 @@ impl Answers<'_> {
 
     async fn streamed(&self, endpoint: Endpoint, name: &str) -> CheckRow {
         let trace = self.send(endpoint, true, true).await;
-        if matches!(trace.http_status, Some(400 | 422)) && failure(&trace).is_some_and(|(_, text)| text.contains("stream_options")) {
+        if matches!(trace.http_status, Some(400 | 422))
+            && failure(&trace).is_some_and(|(_, text)| text.contains("stream_options"))
+        {
             let plain = self.send(endpoint, true, false).await;
             let row = judge_stream(name, &plain);
             let state = if row.state == CheckState::Fail { CheckState::Fail } else { CheckState::Warn };
@@ -75,7 +76,12 @@ impl Answers<'_> {
         let clock = Clock::start();
         let limit = self.options.timeout.duration();
         if tokio::time::timeout(limit, slot.post(body.to_bytes(), clock, &mut trace)).await.is_err() {
-            slot.cut_off(clock, &mut trace, FailureKind::Timeout, &format!("no complete answer within {limit:?}"));
+            slot.cut_off(
+                clock,
+                &mut trace,
+                FailureKind::Timeout,
+                &format!("no complete answer within {limit:?}"),
+            );
         }
         trace
     }
@@ -109,12 +115,18 @@ fn judge_whole(name: &str, trace: &Trace) -> CheckRow {
         return CheckRow::new(name, state, "200, but the answer has no finish_reason");
     };
     let took = trace.end.unwrap_or_default() - trace.sent.unwrap_or_default();
-    let about = format!("{} characters, finish_reason {finish}, {}", trace.text.chars().count(), ms(took.as_secs_f64()));
+    let about = format!(
+        "{} characters, finish_reason {finish}, {}",
+        trace.text.chars().count(),
+        ms(took.as_secs_f64())
+    );
     match (trace.input_tokens, trace.output_tokens) {
         (Some(input), Some(output)) if output > 0 => {
             CheckRow::pass(name, format!("{output} tokens for {input} of prompt, {about}"))
         }
-        (_, Some(0)) if trace.text.is_empty() => CheckRow::warn(name, format!("an answer without text: {about}")),
+        (_, Some(0)) if trace.text.is_empty() => {
+            CheckRow::warn(name, format!("an answer without text: {about}"))
+        }
         _ => CheckRow::warn(name, format!("no usage, so tokens are not known: {about}")),
     }
 }
@@ -129,15 +141,21 @@ fn judge_stream(name: &str, trace: &Trace) -> CheckRow {
     let empties = trace.events.iter().filter(|event| event.kind == EventKind::Empty).count();
     let role = if has(EventKind::Role) { "role event first" } else { "no role event" };
     let first = trace.first_token.unwrap_or_default() - trace.sent.unwrap_or_default();
-    let tokens = trace.output_tokens.map_or("tokens not known".to_owned(), |tokens| format!("{tokens} tokens"));
+    let tokens =
+        trace.output_tokens.map_or("tokens not known".to_owned(), |tokens| format!("{tokens} tokens"));
     let and_empty = if empties > 0 { format!(" and {empties} empty ones") } else { String::new() };
-    let about = format!("{tokens} in {texts} text events{and_empty}, first after {}, {role}", ms(first.as_secs_f64()));
+    let about = format!(
+        "{tokens} in {texts} text events{and_empty}, first after {}, {role}",
+        ms(first.as_secs_f64())
+    );
     let mut odd = Vec::new();
     if !has(EventKind::Done) {
         odd.push("no [DONE]".to_owned());
     }
     match trace.output_tokens {
-        None => odd.push("no usage although asked for: tok/s and TPOT will not be known without --tokenizer".to_owned()),
+        None => odd.push(
+            "no usage although asked for: tok/s and TPOT will not be known without --tokenizer".to_owned(),
+        ),
         // A last token without text, the end-of-sequence one, is no merging.
         Some(tokens) if f64::from(tokens) > 1.5 * (texts + empties) as f64 => {
             odd.push("several tokens come in one event: time between tokens cannot be seen".to_owned());
@@ -147,7 +165,11 @@ fn judge_stream(name: &str, trace: &Trace) -> CheckRow {
     if trace.malformed > 0 {
         odd.push(format!("{} events that are no JSON", trace.malformed));
     }
-    if odd.is_empty() { CheckRow::pass(name, about) } else { CheckRow::warn(name, format!("{}; {about}", odd.join("; "))) }
+    if odd.is_empty() {
+        CheckRow::pass(name, about)
+    } else {
+        CheckRow::warn(name, format!("{}; {about}", odd.join("; ")))
+    }
 }
 
 #[cfg(test)]
@@ -156,7 +178,8 @@ mod tests {
     use plimsoll_record::{Nanos, StreamEvent};
 
     fn stream(kinds: &[EventKind], tokens: Option<u32>) -> Trace {
-        let event = |kind: &EventKind| StreamEvent { at_ns: Nanos(5), kind: *kind, tokens: None, coalesced: false };
+        let event =
+            |kind: &EventKind| StreamEvent { at_ns: Nanos(5), kind: *kind, tokens: None, coalesced: false };
         Trace {
             events: kinds.iter().map(event).collect(),
             output_tokens: tokens,
@@ -174,7 +197,11 @@ mod tests {
             (&[Content, Content][..], Some(2), "no [DONE]"),
             (&[Content, Done], None, "no usage"),
             (&[Content, Content, Done], Some(8), "several tokens"),
-            (&[Content, Empty, Content, Empty], Some(4), "no [DONE]; 4 tokens in 2 text events and 2 empty ones"),
+            (
+                &[Content, Empty, Content, Empty],
+                Some(4),
+                "no [DONE]; 4 tokens in 2 text events and 2 empty ones",
+            ),
         ] {
             let row = judge_stream("s", &stream(kinds, tokens));
             assert_eq!(row.state, CheckState::Warn);

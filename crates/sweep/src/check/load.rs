@@ -25,7 +25,8 @@ pub async fn run(
     model: &str,
     endpoint: Endpoint,
 ) -> Result<CheckLoad, SweepError> {
-    let bodies: Rc<Vec<Bytes>> = Rc::new((1..=options.requests).map(|number| body(options, model, endpoint, number)).collect());
+    let bodies: Rc<Vec<Bytes>> =
+        Rc::new((1..=options.requests).map(|number| body(options, model, endpoint, number)).collect());
     let next = Rc::new(Cell::new(0_usize));
     let ended = Rc::new(RefCell::new(Vec::new()));
     let limits = Limits { stream: false, ..Limits::default() };
@@ -33,7 +34,8 @@ pub async fn run(
     let local = LocalSet::new();
     for _ in 0..options.concurrency.min(options.requests) {
         let path = server.path(endpoint.path());
-        let mut slot = Slot::new(server.dial.clone(), server.head.clone(), &path, limits).map_err(SweepError::other)?;
+        let mut slot =
+            Slot::new(server.dial.clone(), server.head.clone(), &path, limits).map_err(SweepError::other)?;
         // A connection that cannot be opened now is tried again, and counted, by the slot's first request.
         let _ = tokio::time::timeout(options.timeout.duration(), slot.connect()).await;
         let (bodies, next, ended) = (Rc::clone(&bodies), Rc::clone(&next), Rc::clone(&ended));
@@ -66,7 +68,12 @@ async fn send(slot: &mut Slot, body: Bytes, clock: Clock, limit: Duration) -> En
     let due = clock.now();
     let mut trace = Trace::default();
     if tokio::time::timeout(limit, slot.post(body, clock, &mut trace)).await.is_err() {
-        slot.cut_off(clock, &mut trace, FailureKind::Timeout, &format!("no complete answer within {limit:?}"));
+        slot.cut_off(
+            clock,
+            &mut trace,
+            FailureKind::Timeout,
+            &format!("no complete answer within {limit:?}"),
+        );
     }
     trace.end.get_or_insert_with(|| clock.now());
     Ended { due, trace }
@@ -78,7 +85,8 @@ fn figures(requests: &[Ended], concurrency: u32, endpoint: Endpoint) -> CheckLoa
     let last = requests.iter().filter_map(|request| request.trace.end).max().unwrap_or_default();
     let wall_s = (last - first).as_secs_f64();
     let per_second = |count: f64| if wall_s > 0.0 { count / wall_s } else { 0.0 };
-    let ok: Vec<&Ended> = requests.iter().filter(|request| request.trace.outcome == Some(Outcome::Ok)).collect();
+    let ok: Vec<&Ended> =
+        requests.iter().filter(|request| request.trace.outcome == Some(Outcome::Ok)).collect();
     let mut failures = BTreeMap::new();
     for request in requests {
         if let Some(Outcome::Failed { kind, .. }) = &request.trace.outcome {

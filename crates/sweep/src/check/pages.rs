@@ -28,9 +28,16 @@ impl Pages<'_> {
         };
         let clock = Clock::start();
         match tokio::time::timeout(self.limits.time.min(Duration::from_secs(10)), slot.connect()).await {
-            Ok(Ok(())) => CheckRow::pass(name, format!("{} in {}", self.server.shown(), ms(clock.now().as_secs_f64()))),
-            Ok(Err(error)) => CheckRow::fail(name, format!("{error}; is the server up, and are host and port right?")),
-            Err(_) => CheckRow::fail(name, format!("{} did not accept a connection within 10 s", self.server.shown())),
+            Ok(Ok(())) => {
+                CheckRow::pass(name, format!("{} in {}", self.server.shown(), ms(clock.now().as_secs_f64())))
+            }
+            Ok(Err(error)) => {
+                CheckRow::fail(name, format!("{error}; is the server up, and are host and port right?"))
+            }
+            Err(_) => CheckRow::fail(
+                name,
+                format!("{} did not accept a connection within 10 s", self.server.shown()),
+            ),
         }
     }
 
@@ -65,7 +72,13 @@ impl Pages<'_> {
                 let detail = format!("HTTP {status}: {}", error_message(&reply.body));
                 return match asked {
                     Some(_) => (CheckRow::warn(name, detail), asked),
-                    None => (CheckRow::fail(name, format!("{detail}; if this is an LLM server, name its model with --model")), None),
+                    None => (
+                        CheckRow::fail(
+                            name,
+                            format!("{detail}; if this is an LLM server, name its model with --model"),
+                        ),
+                        None,
+                    ),
                 };
             }
         }
@@ -81,11 +94,14 @@ impl Pages<'_> {
             (Some(asked), names) if names.contains(&asked.as_str()) => {
                 (CheckRow::pass(name, format!("serves {list}")), Some(asked))
             }
-            (Some(asked), _) => (CheckRow::fail(name, format!("does not serve `{asked}`; it serves {list}")), None),
+            (Some(asked), _) => {
+                (CheckRow::fail(name, format!("does not serve `{asked}`; it serves {list}")), None)
+            }
             (None, []) => (CheckRow::fail(name, "names no model; name one with --model"), None),
             (None, [only]) => (CheckRow::pass(name, format!("serves {list}")), Some((*only).to_owned())),
             (None, [first, ..]) => {
-                let detail = format!("serves several; checked with the first of {list}; choose one with --model");
+                let detail =
+                    format!("serves several; checked with the first of {list}; choose one with --model");
                 (CheckRow::warn(name, detail), Some((*first).to_owned()))
             }
         }
@@ -98,7 +114,10 @@ impl Pages<'_> {
                 Some(version) => CheckRow::pass(name, version),
                 None => CheckRow::warn(name, "names no version; write it down yourself"),
             },
-            Ok(reply) => CheckRow::warn(name, format!("HTTP {}; the version must be written down by hand", reply.status)),
+            Ok(reply) => CheckRow::warn(
+                name,
+                format!("HTTP {}; the version must be written down by hand", reply.status),
+            ),
             Err(error) => CheckRow::warn(name, error.to_string()),
         }
     }
@@ -114,8 +133,15 @@ impl Pages<'_> {
         };
         let reply = match reply {
             Ok(reply) if reply.status == 200 => reply,
-            Ok(reply) => return CheckRow::warn(name, format!("HTTP {}: no server metrics, so no bottleneck verdict", reply.status)),
-            Err(error) => return CheckRow::warn(name, format!("{error}: no server metrics, so no bottleneck verdict")),
+            Ok(reply) => {
+                return CheckRow::warn(
+                    name,
+                    format!("HTTP {}: no server metrics, so no bottleneck verdict", reply.status),
+                );
+            }
+            Err(error) => {
+                return CheckRow::warn(name, format!("{error}: no server metrics, so no bottleneck verdict"));
+            }
         };
         let page = match Page::parse(&reply.body) {
             Ok(page) => page,
@@ -130,7 +156,10 @@ impl Pages<'_> {
         if concepts.missing.is_empty() {
             return CheckRow::pass(name, format!("{size}, all {found} concepts found"));
         }
-        CheckRow::warn(name, format!("{size}, {found} concepts found, missing: {}", concepts.missing.join(", ")))
+        CheckRow::warn(
+            name,
+            format!("{size}, {found} concepts found, missing: {}", concepts.missing.join(", ")),
+        )
     }
 
     async fn get(&self, route: &str) -> Result<Reply, TransportError> {

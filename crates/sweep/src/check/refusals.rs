@@ -46,7 +46,10 @@ impl Refusals<'_> {
                 let short: String = message.chars().take(120).collect();
                 match reply.status {
                     400..500 => CheckRow::pass(name, format!("HTTP {}: {short}", reply.status)),
-                    200..300 => CheckRow::warn(name, format!("answered with HTTP {} as if all were well", reply.status)),
+                    200..300 => CheckRow::warn(
+                        name,
+                        format!("answered with HTTP {} as if all were well", reply.status),
+                    ),
                     status => CheckRow::warn(name, format!("HTTP {status} where a 4xx is due: {short}")),
                 }
             }
