@@ -43,8 +43,6 @@ enum Recipe {
     Ci,
     /// Measure the client: CPU per token against a bare hyper loop, memory, start, parsers. Nothing is asserted.
     Bench,
-    /// Print what the client costs: CPU per streamed token, memory, start. Minutes, on a machine at rest.
-    Bench,
     /// Write the JSON Schemas of the run folder's files into fixtures/schema.
     Schema {
         /// Only compare; fail when they differ.
@@ -72,7 +70,6 @@ fn main() -> ExitCode {
         Recipe::Test(forward) => recipes::test(&forward.args),
         Recipe::Lint => recipes::lint(),
         Recipe::Ci => recipes::lint().and_then(|()| recipes::test(&[])),
-        Recipe::Bench => recipes::bench(),
         Recipe::Bench => recipes::bench(),
         Recipe::Schema { check } => recipes::schema(check),
         Recipe::Real(server) => real::run(&server),

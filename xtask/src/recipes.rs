@@ -38,14 +38,6 @@ pub fn bench() -> Result<()> {
     Ok(())
 }
 
-/// Figures that depend on the machine; none is asserted.
-pub fn bench() -> Result<()> {
-    for (package, bench) in [("plimsoll-driver", "client_cost"), ("plimsoll", "footprint")] {
-        run(cargo().args(["bench", "--quiet", "--package", package, "--bench", bench]))?;
-    }
-    Ok(())
-}
-
 /// Schemas; the tests' package makes them, so that the program is built without what they need.
 pub fn schema(check: bool) -> Result<()> {
     let mut command = cargo();
