@@ -18,7 +18,7 @@ pub fn lint() -> Result<()> {
         .env("RUSTDOCFLAGS", "-D warnings"))?;
     let deny = cargo().args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if deny.is_ok_and(|status| status.success()) {
-        run(cargo().args(["deny", "--all-features", "check", "bans", "licenses", "sources"]))
+        run(cargo().args(["deny", "--workspace", "--all-features", "check", "bans", "licenses", "sources"]))
     } else {
         say("skipped 1 check: cargo deny is not installed (cargo install cargo-deny --locked)");
         Ok(())
