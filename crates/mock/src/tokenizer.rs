@@ -21,9 +21,10 @@ const FIRST_BLOCK: usize = 16;
 const FIRST_WORD: u32 = 16;
 
 const WORDS: [&str; 32] = [
-    " anchor", " ballast", " beam", " bilge", " bow", " buoy", " cargo", " chart", " cleat", " deck", " draft",
-    " fathom", " freight", " galley", " harbor", " helm", " hull", " keel", " knot", " ledger", " mast",
-    " mooring", " pier", " pilot", " port", " quay", " rudder", " sail", " stern", " tide", " wake", " wharf",
+    " anchor", " ballast", " beam", " bilge", " bow", " buoy", " cargo", " chart", " cleat", " deck",
+    " draft", " fathom", " freight", " galley", " harbor", " helm", " hull", " keel", " knot", " ledger",
+    " mast", " mooring", " pier", " pilot", " port", " quay", " rudder", " sail", " stern", " tide", " wake",
+    " wharf",
 ];
 
 /// Token ids of a text.

@@ -22,6 +22,8 @@ impl EngineError {
     }
 
     pub(crate) fn no_tokens() -> Self {
-        Self { message: "mock engine: the request has no prompt token or asks for no output token".to_owned() }
+        Self {
+            message: "mock engine: the request has no prompt token or asks for no output token".to_owned(),
+        }
     }
 }

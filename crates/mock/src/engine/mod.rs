@@ -45,7 +45,7 @@ pub struct Engine {
 /// What the engine counts itself, since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineCounters {
-    /// Prompt tokens looked up in the prefix cache.
+    /// Prompt tokens looked up in the prefix cache, at a request's first admission.
     pub prefix_queries: u64,
     /// Of these, found.
     pub prefix_hits: u64,
@@ -195,6 +195,7 @@ impl Engine {
                 index += 1;
             } else if let Some(mut victim) = self.running.pop() {
                 victim.release(&mut self.pool);
+                victim.was_preempted = true;
                 self.counters.preemptions += 1;
                 self.emit(now, victim.id, EventKind::Preempted);
                 self.waiting.push_front(victim);
@@ -209,8 +210,10 @@ impl Engine {
             let Some(sequence) = self.waiting.front_mut() else { break };
             let Some(lookup) = sequence.admit(&mut self.pool, self.config.block_size) else { break };
             let Some(sequence) = self.waiting.pop_front() else { break };
-            self.counters.prefix_queries += u64::from(lookup.queried);
-            self.counters.prefix_hits += u64::from(lookup.cached);
+            if !sequence.was_preempted {
+                self.counters.prefix_queries += u64::from(lookup.queried);
+                self.counters.prefix_hits += u64::from(lookup.cached);
+            }
             let computed = lookup.queried - lookup.cached;
             let more = self.config.decode_per_seq.nanos()
                 + self.config.prefill_base.nanos()

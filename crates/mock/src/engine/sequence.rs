@@ -7,6 +7,7 @@ pub(super) struct Sequence {
     pub(super) id: RequestId,
     /// Tokens generated so far.
     pub(super) generated: u32,
+    pub(super) was_preempted: bool,
     prompt_tokens: u32,
     hashes: Vec<u64>,
     max_tokens: u32,
@@ -25,6 +26,7 @@ impl Sequence {
         Self {
             id,
             generated: 0,
+            was_preempted: false,
             prompt_tokens: request.prompt.len() as u32,
             hashes,
             max_tokens: request.max_tokens,

@@ -118,8 +118,11 @@ fn refusal(kind: &str, location: &str, what: &str, input: &str) -> ErrorBody {
 
 /// Where Python's reader would have stopped: at the offending character, or at the end.
 fn not_json(body: &[u8], error: &serde_json::Error) -> ErrorBody {
-    let before: usize =
-        body.split_inclusive(|byte| *byte == b'\n').take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
+    let before: usize = body
+        .split_inclusive(|byte| *byte == b'\n')
+        .take(error.line().saturating_sub(1))
+        .map(<[u8]>::len)
+        .sum();
     let column = if error.is_eof() { error.column() } else { error.column().saturating_sub(1) };
     let location = format!("body.{}", before + column);
     ErrorBody {

@@ -65,8 +65,7 @@ async fn answer(
     let Input { prompt, stream, include_usage, continuous_usage, ignore_eos, .. } = input;
     let eos_after = shared.config.faults.eos_after.filter(|_| !ignore_eos).map(std::num::NonZeroU32::get);
     let submission = Submission { response_id: id.clone(), prompt, max_tokens, eos_after };
-    let feed = Feed::open(shared, submission, fault)
-        .map_err(|error| bad_request(error.to_string(), None))?;
+    let feed = Feed::open(shared, submission, fault).map_err(|error| bad_request(error.to_string(), None))?;
     let shape = &shared.config.faults.stream;
     if !stream {
         let no_usage = shape.no_usage;

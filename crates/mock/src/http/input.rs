@@ -53,8 +53,9 @@ pub(super) fn parse(route: Route, body: &[u8], model: &str) -> Result<Input, Err
         Route::Completion => text_prompt(&fields)?,
     };
     if let Some(value) = temperature.filter(|value| *value < 0.0) {
-        let message =
-            format!("temperature must be non-negative, got {value:?}. (parameter=temperature, value={value:?})");
+        let message = format!(
+            "temperature must be non-negative, got {value:?}. (parameter=temperature, value={value:?})"
+        );
         return Err(bad_request(message, Some("temperature")));
     }
     if answers.is_some_and(|n| n != 1) {
@@ -145,8 +146,8 @@ fn text_prompt(fields: &Fields<'_>) -> Result<Vec<u32>, ErrorBody> {
             Err(bad_request(message, Some("prompt")))
         }
         Some(tokens) if tokens.is_empty() => {
-            let message =
-                "Either prompt or prompt_embeds must be provided and non-empty. (parameter=prompt)".to_owned();
+            let message = "Either prompt or prompt_embeds must be provided and non-empty. (parameter=prompt)"
+                .to_owned();
             Err(bad_request(message, Some("prompt")))
         }
         Some(tokens) => Ok(tokens),

@@ -3,7 +3,7 @@
 use super::input::bad_request;
 use http_body_util::{BodyExt, Limited};
 use hyper::Request;
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::header::CONTENT_TYPE;
 use plimsoll_wire::encode::ErrorBody;
 
@@ -23,15 +23,23 @@ pub(super) async fn read_json(request: Request<Incoming>) -> Result<Bytes, Error
             code: 400,
         });
     }
-    match Limited::new(request.into_body(), MAX_BODY).collect().await {
+    let body = request.into_body();
+    if body.size_hint().lower() > MAX_BODY as u64 {
+        return Err(too_large());
+    }
+    match Limited::new(body, MAX_BODY).collect().await {
         Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(ErrorBody {
-            message: format!("The request's body is longer than {MAX_BODY} bytes."),
-            kind: "Request Entity Too Large",
-            param: None,
-            code: 413,
-        }),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
         Err(_) => Err(bad_request("The request's body could not be read.".to_owned(), None)),
+    }
+}
+
+fn too_large() -> ErrorBody {
+    ErrorBody {
+        message: format!("The request's body is longer than {MAX_BODY} bytes."),
+        kind: "Request Entity Too Large",
+        param: None,
+        code: 413,
     }
 }
 
@@ -61,7 +69,11 @@ pub(super) fn max_tokens(
         (None, None) => room as i64,
     };
     if wanted < 1 {
-        return Err(parameter("max_tokens", wanted, &format!("max_tokens must be at least 1, got {wanted}.")));
+        return Err(parameter(
+            "max_tokens",
+            wanted,
+            &format!("max_tokens must be at least 1, got {wanted}."),
+        ));
     }
     let tokens = wanted as u64;
     if tokens > capacity {

@@ -38,12 +38,7 @@ pub(crate) struct AnswerStream {
 }
 
 impl AnswerStream {
-    pub(super) fn new(
-        feed: Feed,
-        encoder: ChunkEncoder,
-        options: StreamOptions,
-        shape: StreamShape,
-    ) -> Self {
+    pub(super) fn new(feed: Feed, encoder: ChunkEncoder, options: StreamOptions, shape: StreamShape) -> Self {
         let mut stream = Self {
             feed,
             encoder,
@@ -102,7 +97,8 @@ impl AnswerStream {
         } else if index == 0 || self.unsent >= self.shape.interval.get() {
             self.unsent = 0;
             self.text_events += 1;
-            let empty = self.shape.empty_every.is_some_and(|every| self.text_events.is_multiple_of(every.get()));
+            let empty =
+                self.shape.empty_every.is_some_and(|every| self.text_events.is_multiple_of(every.get()));
             let text = if empty { "" } else { self.held.as_str() };
             self.ready.push_back(self.encoder.delta(text, self.continuous()));
             if !empty {

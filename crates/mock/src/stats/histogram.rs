@@ -3,8 +3,8 @@ use plimsoll_wire::encode::HistogramValues;
 
 /// Seconds: time to first token.
 pub(super) const TTFT: &[f64] = &[
-    0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0,
-    160.0, 640.0, 2560.0,
+    0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0,
+    80.0, 160.0, 640.0, 2560.0,
 ];
 /// Seconds: between two tokens, and per output token of a request.
 pub(super) const TOKEN_TIME: &[f64] = &[
@@ -12,8 +12,8 @@ pub(super) const TOKEN_TIME: &[f64] = &[
 ];
 /// Seconds: the whole request and its phases.
 pub(super) const REQUEST_TIME: &[f64] = &[
-    0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0, 960.0,
-    1920.0, 7680.0,
+    0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0,
+    960.0, 1920.0, 7680.0,
 ];
 /// Tokens computed in a step.
 pub(super) const STEP_TOKENS: &[f64] =

@@ -70,7 +70,11 @@ fn gauges(page: &mut Page<'_>, state: &PageState<'_>) {
         "Number of requests in model execution batches.",
         state.running as f64,
     );
-    page.gauge("vllm:num_requests_waiting", "Number of requests waiting to be processed.", state.waiting as f64);
+    page.gauge(
+        "vllm:num_requests_waiting",
+        "Number of requests waiting to be processed.",
+        state.waiting as f64,
+    );
     page.by(
         (
             "vllm:num_requests_waiting_by_reason",
@@ -103,11 +107,7 @@ fn counters(page: &mut Page<'_>, stats: &Stats, state: &PageState<'_>) {
     );
     page.counter("vllm:prompt_tokens_total", "Number of prefill tokens processed.", stats.prompt_tokens);
     page.by(
-        (
-            "vllm:prompt_tokens_by_source_total",
-            "Number of prompt tokens by source.",
-            MetricKind::Counter,
-        ),
+        ("vllm:prompt_tokens_by_source_total", "Number of prompt tokens by source.", MetricKind::Counter),
         "source",
         &[
             ("local_compute", stats.prompt_tokens.saturating_sub(stats.cached_tokens) as f64),
@@ -137,11 +137,7 @@ fn histograms(page: &mut Page<'_>, stats: &Stats) {
     let families = [
         ("request_prompt_tokens", "Number of prefill tokens processed.", &stats.request_prompt),
         ("request_generation_tokens", "Number of generation tokens processed.", &stats.request_generation),
-        (
-            "iteration_tokens_total",
-            "Histogram of number of tokens per engine_step.",
-            &stats.step_tokens,
-        ),
+        ("iteration_tokens_total", "Histogram of number of tokens per engine_step.", &stats.step_tokens),
         (
             "request_max_num_generation_tokens",
             "Histogram of maximum number of requested generation tokens.",
@@ -161,11 +157,7 @@ fn histograms(page: &mut Page<'_>, stats: &Stats) {
             &stats.tpot,
         ),
         ("e2e_request_latency_seconds", "Histogram of e2e request latency in seconds.", &stats.e2e),
-        (
-            "request_queue_time_seconds",
-            "Histogram of time spent in WAITING phase for request.",
-            &stats.queue,
-        ),
+        ("request_queue_time_seconds", "Histogram of time spent in WAITING phase for request.", &stats.queue),
         (
             "request_inference_time_seconds",
             "Histogram of time spent in RUNNING phase for request.",
