@@ -1,11 +1,6 @@
 //! Whole sweeps in paused time over in-memory pipes: exact, and the same in every process.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test stops at what it did not expect"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at what it did not expect")]
 
 use plimsoll_metrics::{BottleneckKind, KneeState, ReconciliationState, RunState};
 use plimsoll_mock::{Ledger, Mock, MockConfig};
@@ -14,6 +9,7 @@ use plimsoll_sweep::{
     Done, Link, MemoryDial, RunFolder, Setup, Silent, Stop, WallStamp, demo_plan, render, resolve, sweep,
 };
 use std::{
+    fmt::Write,
     fs,
     path::{Path, PathBuf},
 };
@@ -86,7 +82,7 @@ fn the_golden_run_has_its_fingerprint() {
     let mut text = String::new();
     for name in EXACT {
         let hash = xxhash_rust::xxh3::xxh3_128(&read(&done.folder, name));
-        text.push_str(&format!("{hash:032x}  {name}\n"));
+        writeln!(text, "{hash:032x}  {name}").unwrap();
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/fingerprints/golden-run.txt");
     if std::env::var_os("PLIMSOLL_BLESS").is_some() {

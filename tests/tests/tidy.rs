@@ -70,7 +70,7 @@ fn sources_speak_of_the_project_alone() {
         ["unimplemen", "ted!"],
         ["To be ", "written"],
         ["/ro", "ot/"],
-        ["../sha", "red"],
+        ["shared/", "docs"],
     ];
     let texts = files(&root(), &["md", "toml", "yml", "py"]);
     let texts =

@@ -103,7 +103,7 @@ fn compare(load: Load) {
 fn turn(client: impl FnOnce() -> u64) -> f64 {
     let before = cpu();
     let tokens = client();
-    (cpu() - before).as_secs_f64() * 1e6 / tokens.max(1) as f64
+    (cpu().as_secs_f64() - before.as_secs_f64()) * 1e6 / tokens.max(1) as f64
 }
 
 fn cpu() -> Duration {
@@ -182,7 +182,7 @@ fn plimsoll(address: SocketAddr, load: Load) -> u64 {
         warmup: 0,
         cohort: Cohort::Requests(load.streams),
         ramp: Duration::ZERO,
-        timeout: Duration::from_secs(600),
+        timeout: Duration::from_mins(10),
     }));
     let worker = Worker {
         number: 0,

@@ -34,10 +34,17 @@ impl RunFolder {
     pub fn open(path: &Path) -> Result<Self, SweepError> {
         let folder = Self { path: path.to_owned() };
         if !path.is_dir() {
-            return Err(SweepError::usage(format!("{} is not a folder; name a run folder, such as runs/<time>-<model>", path.display())));
+            return Err(SweepError::usage(format!(
+                "{} is not a folder; name a run folder, such as runs/<time>-<model>",
+                path.display()
+            )));
         }
         if !folder.file(files::PLAN).is_file() {
-            return Err(SweepError::usage(format!("{} is not a run folder: it has no {}", path.display(), files::PLAN)));
+            return Err(SweepError::usage(format!(
+                "{} is not a run folder: it has no {}",
+                path.display(),
+                files::PLAN
+            )));
         }
         Ok(folder)
     }
@@ -62,7 +69,8 @@ impl RunFolder {
 
     /// Writes plan and conditions.
     pub fn write_head(&self, plan: &Plan, conditions: &Conditions) -> Result<(), SweepError> {
-        let plan = toml::to_string(plan).map_err(|error| SweepError::other(format!("the plan has no TOML form: {error}")))?;
+        let plan = toml::to_string(plan)
+            .map_err(|error| SweepError::other(format!("the plan has no TOML form: {error}")))?;
         self.write(files::PLAN, &plan)?;
         let conditions = serde_json::to_string_pretty(conditions)
             .map_err(|error| SweepError::other(format!("the conditions have no JSON form: {error}")))?;
@@ -74,8 +82,9 @@ impl RunFolder {
     pub fn read(&self) -> Result<RunData, SweepError> {
         let plan = parse_plan(&self.file(files::PLAN), &self.text(files::PLAN)?)?;
         let conditions = self.text(files::CONDITIONS)?;
-        let conditions = serde_json::from_str(&conditions)
-            .map_err(|error| SweepError::usage(format!("{}: {error}", self.file(files::CONDITIONS).display())))?;
+        let conditions = serde_json::from_str(&conditions).map_err(|error| {
+            SweepError::usage(format!("{}: {error}", self.file(files::CONDITIONS).display()))
+        })?;
         let requests = read_lines(&self.bytes(files::REQUESTS)?);
         let phases = read_lines(&self.bytes(files::PHASES)?);
         let samples = read_lines(&self.bytes(files::SAMPLES)?);

@@ -40,7 +40,9 @@ pub(crate) fn parse_plan(path: &Path, text: &str) -> Result<Plan, SweepError> {
         });
         let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
         let message = match message.split_once(", expected one of `url`") {
-            Some((unknown, _)) => format!("{unknown}; the keys are the flags of `plimsoll sweep`, without dashes in front"),
+            Some((unknown, _)) => {
+                format!("{unknown}; the keys are the flags of `plimsoll sweep`, without dashes in front")
+            }
             None => message,
         };
         SweepError::usage(format!("{}{place}: {message}", path.display()))
@@ -81,9 +83,16 @@ pub fn resolve(mut plan: Plan, seed: u64) -> Result<Resolved, SweepError> {
         return refuse("--requests: 0 measures nothing; give at least 1".to_owned());
     }
     if plan.requests.is_some() && plan.duration.is_some() {
-        return refuse("--requests and --duration exclude each other: one fixes the cohort, the other the window".to_owned());
+        return refuse(
+            "--requests and --duration exclude each other: one fixes the cohort, the other the window"
+                .to_owned(),
+        );
     }
-    for (name, span) in [("--duration", plan.duration), ("--timeout", Some(plan.timeout)), ("--scrape-interval", Some(plan.scrape_interval))] {
+    for (name, span) in [
+        ("--duration", plan.duration),
+        ("--timeout", Some(plan.timeout)),
+        ("--scrape-interval", Some(plan.scrape_interval)),
+    ] {
         if span.is_some_and(|span| span.nanos() == 0) {
             return refuse(format!("{name}: must be longer than 0"));
         }
@@ -124,7 +133,9 @@ impl Resolved {
         match (self.plan.requests, self.plan.duration) {
             (Some(n), _) => Cohort::Requests(n),
             (None, Some(duration)) => Cohort::Duration(duration.duration()),
-            (None, None) => Cohort::Rule { floor: self.floor(), requests: self.least_requests(), durations: DURATIONS },
+            (None, None) => {
+                Cohort::Rule { floor: self.floor(), requests: self.least_requests(), durations: DURATIONS }
+            }
         }
     }
 

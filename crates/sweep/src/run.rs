@@ -8,9 +8,7 @@ use crate::{
     watch::Watch,
     writer::{Finish, Line, Writer},
 };
-use plimsoll_driver::{
-    Control, Event, LevelPlan, Pacer, Sink, Stop, Target, Worker, run_level, run_slots,
-};
+use plimsoll_driver::{Control, Event, LevelPlan, Pacer, Sink, Stop, Target, Worker, run_level, run_slots};
 use plimsoll_record::{FailureKind, FinishReason, PhaseEdge, PhaseMark};
 use plimsoll_transport::{Clock, Dial};
 use plimsoll_workload::Workload;
@@ -85,7 +83,8 @@ impl Levels<'_> {
     async fn run(&self, observer: &mut dyn Observer) -> Ending {
         let plan = &self.resolved.plan;
         let mut ramp = self.ready.probe_duration;
-        let order = (0..plan.repeats).flat_map(|repeat| plan.concurrency.iter().map(move |level| (*level, repeat)));
+        let order =
+            (0..plan.repeats).flat_map(|repeat| plan.concurrency.iter().map(move |level| (*level, repeat)));
         for (index, (level, repeat)) in order.enumerate() {
             let control = Arc::new(Control::new(LevelPlan {
                 level,
@@ -110,7 +109,12 @@ impl Levels<'_> {
     }
 
     /// Runs one level; returns why the run cannot go on, if it cannot.
-    async fn level(&self, control: &Arc<Control>, index: usize, observer: &mut dyn Observer) -> Option<String> {
+    async fn level(
+        &self,
+        control: &Arc<Control>,
+        index: usize,
+        observer: &mut dyn Observer,
+    ) -> Option<String> {
         let (level, repeat) = (control.plan().level, control.plan().repeat);
         let begun = Instant::now();
         let target = match control.plan().cohort {
@@ -246,7 +250,11 @@ impl Parts {
 fn given_up(control: &Control) -> Option<String> {
     let level = control.plan().level;
     let row = control.failures_in_a_row();
-    let most = if row.last_kind == Some(FailureKind::Timeout) { level.max(3) } else { level.saturating_mul(4).max(50) };
+    let most = if row.last_kind == Some(FailureKind::Timeout) {
+        level.max(3)
+    } else {
+        level.saturating_mul(4).max(50)
+    };
     (row.count >= most).then(|| {
         let last = row.last.unwrap_or_default();
         format!("{} requests failed in a row at concurrency {level}; the last: {last}", row.count)

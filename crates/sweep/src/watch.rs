@@ -66,7 +66,8 @@ impl Watch {
             Self::Thread(thread) => thread.stop().map_err(SweepError::other),
             Self::Task(handle, task) => {
                 handle.stop();
-                task.await.map_err(|error| SweepError::other(format!("the scraper ended abnormally: {error}")))
+                task.await
+                    .map_err(|error| SweepError::other(format!("the scraper ended abnormally: {error}")))
             }
         }
     }

@@ -97,11 +97,19 @@ fn count_tokens(workload: &Arc<plimsoll_workload::Workload>) -> crate::writer::F
     })
 }
 
-fn environment(wall: &WallStamp, link: &Link, resolved: &Resolved, client: String, argv: Vec<String>) -> Environment {
+fn environment(
+    wall: &WallStamp,
+    link: &Link,
+    resolved: &Resolved,
+    client: String,
+    argv: Vec<String>,
+) -> Environment {
     let system = rustix::system::uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
     let url = match link {
-        Link::Url => resolved.plan.url.clone().map(|url| preflight::without_credentials(&url)).unwrap_or_default(),
+        Link::Url => {
+            resolved.plan.url.clone().map(|url| preflight::without_credentials(&url)).unwrap_or_default()
+        }
         Link::Embedded(url) => url.clone(),
         Link::Memory(_) => "memory".to_owned(),
     };

@@ -96,7 +96,11 @@ impl Files {
             Line::Sample(sample) => self.samples.push(&*sample),
             Line::Phase(mark) => {
                 self.phases.push(&mark)?;
-                if matches!(mark.edge, PhaseEdge::LevelEnd | PhaseEdge::RunEnd) { self.sync() } else { Ok(()) }
+                if matches!(mark.edge, PhaseEdge::LevelEnd | PhaseEdge::RunEnd) {
+                    self.sync()
+                } else {
+                    Ok(())
+                }
             }
         }
     }
@@ -134,8 +138,9 @@ impl Append {
     }
 
     fn push<T: Serialize>(&mut self, line: &T) -> Result<(), SweepError> {
-        serde_json::to_writer(&mut self.pending, line)
-            .map_err(|error| SweepError::other(format!("a line of {} has no JSON form: {error}", self.path.display())))?;
+        serde_json::to_writer(&mut self.pending, line).map_err(|error| {
+            SweepError::other(format!("a line of {} has no JSON form: {error}", self.path.display()))
+        })?;
         self.pending.push(b'\n');
         if self.pending.len() > BATCH { self.flush() } else { Ok(()) }
     }

@@ -15,15 +15,16 @@ impl Files {
     /// Reads them.
     pub fn read(plan: &Plan) -> Result<Self, SweepError> {
         let prompts = match &plan.prompts {
-            Some(path) => {
-                Some(PromptFile::parse(&read(path)?, &path.display().to_string()).map_err(SweepError::usage)?)
-            }
+            Some(path) => Some(
+                PromptFile::parse(&read(path)?, &path.display().to_string()).map_err(SweepError::usage)?,
+            ),
             None => None,
         };
         let system = match &plan.system {
             Some(path) => {
-                let text = String::from_utf8(read(path)?)
-                    .map_err(|_| SweepError::usage(format!("{}: the system prompt is not UTF-8 text", path.display())))?;
+                let text = String::from_utf8(read(path)?).map_err(|_| {
+                    SweepError::usage(format!("{}: the system prompt is not UTF-8 text", path.display()))
+                })?;
                 if text.trim().is_empty() {
                     return Err(SweepError::usage(format!("{}: the system prompt is empty", path.display())));
                 }
@@ -33,7 +34,8 @@ impl Files {
         };
         let tokenizer = match &plan.tokenizer {
             Some(path) => Some(
-                Tokenizer::from_bytes(&read(path)?, &path.display().to_string()).map_err(SweepError::usage)?,
+                Tokenizer::from_bytes(&read(path)?, &path.display().to_string())
+                    .map_err(SweepError::usage)?,
             ),
             None => None,
         };

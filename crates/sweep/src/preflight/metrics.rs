@@ -21,7 +21,9 @@ pub async fn find(
 ) -> Result<Option<Scraper>, SweepError> {
     let named = match plan.scrape.as_deref() {
         Some(SCRAPE_OFF) => {
-            conditions.notes.push("the server was not scraped (--scrape off): no verdict on the server".to_owned());
+            conditions
+                .notes
+                .push("the server was not scraped (--scrape off): no verdict on the server".to_owned());
             return Ok(None);
         }
         named => named,
@@ -74,7 +76,9 @@ fn describe(notes: Notes, conditions: &mut Conditions) {
     server.cache_config = notes.cache_config;
     if !notes.other_models.is_empty() {
         let others: Vec<_> = notes.other_models.into_iter().take(10).collect();
-        conditions.notes.push(format!("the metrics page also shows other models, left out: {}", others.join(", ")));
+        conditions
+            .notes
+            .push(format!("the metrics page also shows other models, left out: {}", others.join(", ")));
     }
 }
 

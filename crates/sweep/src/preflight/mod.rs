@@ -84,8 +84,9 @@ impl Ready {
     pub fn workload(&mut self, resolved: &Resolved, files: Files) -> Result<Workload, SweepError> {
         let plan = &resolved.plan;
         let Files { prompts, system, tokenizer } = files;
-        let workload = Workload::new(plan, plan.seed.unwrap_or_default(), prompts, system, tokenizer, self.calibration)
-            .map_err(SweepError::usage)?;
+        let workload =
+            Workload::new(plan, plan.seed.unwrap_or_default(), prompts, system, tokenizer, self.calibration)
+                .map_err(SweepError::usage)?;
         let file = workload.file();
         self.conditions.prompts = PromptConditions {
             source: file.map_or_else(|| "generated".to_owned(), |file| file.name().to_owned()),

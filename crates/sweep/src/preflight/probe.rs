@@ -32,7 +32,9 @@ pub async fn probe(
     let mut first = prober.send(&template, &short, mean).await?;
     if refuses_stream_options(&first) {
         template.include_usage = false;
-        conditions.notes.push("the server refuses stream_options; requests go without, and it may send no usage".to_owned());
+        conditions.notes.push(
+            "the server refuses stream_options; requests go without, and it may send no usage".to_owned(),
+        );
         first = prober.send(&template, &short, mean).await?;
     }
     judge(&first, target)?;
@@ -94,7 +96,12 @@ struct Prober<'a> {
 }
 
 impl Prober<'_> {
-    async fn send(&mut self, template: &Template, prompt: &Prompt, max_tokens: u32) -> Result<Trace, SweepError> {
+    async fn send(
+        &mut self,
+        template: &Template,
+        prompt: &Prompt,
+        max_tokens: u32,
+    ) -> Result<Trace, SweepError> {
         let Target { dial, head, path, limits } = self.target.clone();
         let mut slot = Slot::new(dial, head, &path, limits).map_err(SweepError::usage)?;
         let mut trace = Trace::default();
@@ -113,7 +120,8 @@ impl Prober<'_> {
 
 fn refuses_stream_options(trace: &Trace) -> bool {
     let refused = matches!(trace.http_status, Some(400 | 422));
-    refused && matches!(&trace.outcome, Some(Outcome::Failed { message, .. }) if message.contains("stream_options"))
+    refused
+        && matches!(&trace.outcome, Some(Outcome::Failed { message, .. }) if message.contains("stream_options"))
 }
 
 fn judge(trace: &Trace, target: &Target) -> Result<(), SweepError> {

@@ -78,7 +78,8 @@ impl Server {
             Ok(reply) if reply.status == 200 => parse_version(&reply.body),
             _ => None,
         };
-        let software = reply.header("server").map(|text| text.chars().filter(|c| !c.is_control()).take(200).collect());
+        let software =
+            reply.header("server").map(|text| text.chars().filter(|c| !c.is_control()).take(200).collect());
         Ok(About { models, version, software, no_list, shown })
     }
 }
@@ -101,9 +102,10 @@ impl About {
                 self.shown,
                 self.no_list.as_deref().unwrap_or("it names none")
             ))),
-            (None, names) => {
-                Err(SweepError::usage(format!("--model: the server serves several; choose one of {}", list(names))))
-            }
+            (None, names) => Err(SweepError::usage(format!(
+                "--model: the server serves several; choose one of {}",
+                list(names)
+            ))),
         }
     }
 
@@ -117,14 +119,18 @@ impl About {
         server.max_model_len =
             self.models.iter().find(|known| known.id == model).and_then(|known| known.max_model_len);
         if let Some(reason) = &self.no_list {
-            conditions.notes.push(format!("the server has no list of models ({reason}); `{}` was not checked", shown(model)));
+            conditions.notes.push(format!(
+                "the server has no list of models ({reason}); `{}` was not checked",
+                shown(model)
+            ));
         }
     }
 }
 
 /// Names, bounded, quoted.
 fn list(names: &[&str]) -> String {
-    let mut text = names.iter().take(20).map(|name| format!("`{}`", shown(name))).collect::<Vec<_>>().join(", ");
+    let mut text =
+        names.iter().take(20).map(|name| format!("`{}`", shown(name))).collect::<Vec<_>>().join(", ");
     if names.len() > 20 {
         text.push_str(" and others");
     }
@@ -139,7 +145,9 @@ fn shown(name: &str) -> String {
 pub async fn resolve_host(base: &BaseUrl, flag: &str) -> Result<Dial, SweepError> {
     let found = tokio::net::lookup_host((base.host(), base.port())).await;
     let addresses: Vec<_> = found
-        .map_err(|error| SweepError::target(format!("{flag}: the host `{}` cannot be found: {error}", base.host())))?
+        .map_err(|error| {
+            SweepError::target(format!("{flag}: the host `{}` cannot be found: {error}", base.host()))
+        })?
         .collect();
     Ok(Dial::Tcp(addresses))
 }
