@@ -93,7 +93,7 @@ impl Core {
         let Submission { response_id, prompt, max_tokens, eos_after } = submission;
         let prompt_tokens = prompt.len() as u32;
         let first_block = tokenizer::first_block_hash(&prompt);
-        let id = self.engine.submit(now, EngineRequest { prompt, max_tokens, eos_after })?;
+        let id = self.engine.submit(now, &EngineRequest { prompt, max_tokens, eos_after })?;
         self.ledger.requests.push(LedgerEntry {
             id,
             response_id,

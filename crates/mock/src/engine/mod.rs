@@ -24,7 +24,7 @@ pub use error::EngineError;
 pub use event::{EngineEvent, EngineRequest, EventKind, FinishReason, RequestId};
 
 use blocks::{BlockPool, block_hashes};
-use plimsoll_record::{MockEngine, Nanos};
+use plimsoll_record::{MockEngine, Nanos, Span};
 use sequence::Sequence;
 use std::collections::VecDeque;
 
@@ -90,7 +90,7 @@ impl Engine {
 
     /// Takes a request at `now`, which must not lie before an earlier call's. What happened up to then is kept
     /// for the next [`Engine::advance`].
-    pub fn submit(&mut self, now: Nanos, request: EngineRequest) -> Result<RequestId, EngineError> {
+    pub fn submit(&mut self, now: Nanos, request: &EngineRequest) -> Result<RequestId, EngineError> {
         if request.prompt.is_empty() || request.max_tokens == 0 || request.eos_after == Some(0) {
             return Err(EngineError::no_tokens());
         }
@@ -103,7 +103,7 @@ impl Engine {
         let id = RequestId(self.next_id);
         self.next_id += 1;
         let hashes = block_hashes(&request.prompt, self.config.block_size);
-        self.waiting.push_back(Sequence::new(id, &request, hashes));
+        self.waiting.push_back(Sequence::new(id, request, hashes));
         match &self.step {
             None => self.begin_step(now),
             Some(step) if step.start == now => self.admit(),
@@ -178,9 +178,9 @@ impl Engine {
     fn begin_step(&mut self, start: Nanos) {
         self.make_room(start);
         let decoding = self.running.len() as u32;
-        let decode =
-            self.config.decode_base.nanos() + self.config.decode_per_seq.nanos() * u64::from(decoding);
-        self.step = Some(Step { start, end: start + Nanos(decode), tokens: decoding });
+        let end =
+            start + Nanos(self.config.decode_base.nanos()) + times(self.config.decode_per_seq, decoding);
+        self.step = Some(Step { start, end, tokens: decoding });
         self.admit();
         if self.running.is_empty() {
             self.step = None;
@@ -215,10 +215,10 @@ impl Engine {
                 self.counters.prefix_hits += u64::from(lookup.cached);
             }
             let computed = lookup.queried - lookup.cached;
-            let more = self.config.decode_per_seq.nanos()
-                + self.config.prefill_base.nanos()
-                + self.config.prefill_per_token.nanos() * u64::from(computed);
-            step.end = step.end + Nanos(more);
+            step.end = step.end
+                + Nanos(self.config.decode_per_seq.nanos())
+                + Nanos(self.config.prefill_base.nanos())
+                + times(self.config.prefill_per_token, computed);
             step.tokens += computed;
             self.emit(step.start, sequence.id, EventKind::Admitted { cached: lookup.cached });
             self.running.push(sequence);
@@ -257,4 +257,9 @@ impl Engine {
             self.emit(now, id, EventKind::Finished { reason });
         }
     }
+}
+
+/// Saturates, as a sum of [`Nanos`] does: a plan may ask for centuries.
+fn times(span: Span, count: u32) -> Nanos {
+    Nanos(span.nanos().saturating_mul(u64::from(count)))
 }

@@ -39,13 +39,10 @@ impl<'a> Fields<'a> {
         let kind = "Input should be a valid number";
         match value {
             Value::Number(number) => Ok(number.as_f64()),
-            Value::String(text) => match text.trim().parse() {
-                Ok(number) => Ok(Some(number)),
-                Err(_) => {
-                    let what = format!("{kind}, unable to parse string as a number");
-                    Err(validation("float_parsing", name, &what, value))
-                }
-            },
+            Value::String(text) => text.trim().parse().map(Some).map_err(|_| {
+                let what = format!("{kind}, unable to parse string as a number");
+                validation("float_parsing", name, &what, value)
+            }),
             _ => Err(validation("float_type", name, kind, value)),
         }
     }
@@ -66,13 +63,10 @@ impl<'a> Fields<'a> {
                     )),
                 }
             }
-            Value::String(text) => match text.trim().parse() {
-                Ok(number) => Ok(Some(number)),
-                Err(_) => {
-                    let what = format!("{kind}, unable to parse string as an integer");
-                    Err(validation("int_parsing", name, &what, value))
-                }
-            },
+            Value::String(text) => text.trim().parse().map(Some).map_err(|_| {
+                let what = format!("{kind}, unable to parse string as an integer");
+                validation("int_parsing", name, &what, value)
+            }),
             _ => Err(validation("int_type", name, kind, value)),
         }
     }

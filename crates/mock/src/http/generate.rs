@@ -1,5 +1,5 @@
 use super::answer::{AnswerHead, whole};
-use super::input::{Input, Route, bad_request, parse};
+use super::input::{Delivery, Input, Route, bad_request, parse};
 use super::limits::{max_tokens, read_json};
 use super::reply::{Reply, ReplyBody};
 use super::stream::{AnswerStream, StreamOptions};
@@ -62,23 +62,29 @@ async fn answer(
     let created = shared.created();
     let prompt_tokens = input.prompt.len() as u32;
     let hash = prompt_hash(&input.prompt);
-    let Input { prompt, stream, include_usage, continuous_usage, ignore_eos, .. } = input;
+    let Input { prompt, delivery, ignore_eos, .. } = input;
     let eos_after = shared.config.faults.eos_after.filter(|_| !ignore_eos).map(std::num::NonZeroU32::get);
     let submission = Submission { response_id: id.clone(), prompt, max_tokens, eos_after };
     let feed = Feed::open(shared, submission, fault).map_err(|error| bad_request(error.to_string(), None))?;
     let shape = &shared.config.faults.stream;
-    if !stream {
-        let no_usage = shape.no_usage;
-        let head = AnswerHead { route, id: &id, created, model, prompt_tokens, prompt_hash: hash, no_usage };
-        return Ok(whole(feed, &head).await);
+    match delivery {
+        Delivery::Whole => {
+            let no_usage = shape.no_usage;
+            let head =
+                AnswerHead { route, id: &id, created, model, prompt_tokens, prompt_hash: hash, no_usage };
+            Ok(whole(feed, &head).await)
+        }
+        Delivery::Stream { include_usage, continuous_usage } => {
+            let kind = match route {
+                Route::Chat => StreamKind::Chat,
+                Route::Completion => StreamKind::Completion,
+            };
+            let encoder = ChunkEncoder::new(kind, &id, created, model);
+            let options =
+                StreamOptions { kind, include_usage, continuous_usage, prompt_tokens, prompt_hash: hash };
+            Ok(Reply::stream(AnswerStream::new(feed, encoder, options, shape.clone())))
+        }
     }
-    let kind = match route {
-        Route::Chat => StreamKind::Chat,
-        Route::Completion => StreamKind::Completion,
-    };
-    let encoder = ChunkEncoder::new(kind, &id, created, model);
-    let options = StreamOptions { kind, include_usage, continuous_usage, prompt_tokens, prompt_hash: hash };
-    Ok(Reply::stream(AnswerStream::new(feed, encoder, options, shape.clone())))
 }
 
 /// The number of the request stands in for vLLM's random digits, so that runs repeat.

@@ -16,10 +16,15 @@ pub(super) struct Input {
     pub(super) prompt: Vec<u32>,
     /// As asked; not yet checked.
     pub(super) max_tokens: Option<i64>,
-    pub(super) stream: bool,
-    pub(super) include_usage: bool,
-    pub(super) continuous_usage: bool,
+    pub(super) delivery: Delivery,
     pub(super) ignore_eos: bool,
+}
+
+/// How the answer shall come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delivery {
+    Whole,
+    Stream { include_usage: bool, continuous_usage: bool },
 }
 
 pub(super) fn bad_request(message: String, param: Option<&str>) -> ErrorBody {
@@ -62,7 +67,9 @@ pub(super) fn parse(route: Route, body: &[u8], model: &str) -> Result<Input, Err
         let message = "The mock generates one answer per request: n must be 1.".to_owned();
         return Err(bad_request(message, Some("n")));
     }
-    Ok(Input { prompt, max_tokens, stream, include_usage, continuous_usage, ignore_eos })
+    let delivery =
+        if stream { Delivery::Stream { include_usage, continuous_usage } } else { Delivery::Whole };
+    Ok(Input { prompt, max_tokens, delivery, ignore_eos })
 }
 
 pub(super) fn parse_tokenize(body: &[u8], model: &str) -> Result<Vec<u32>, ErrorBody> {

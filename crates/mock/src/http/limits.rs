@@ -63,10 +63,11 @@ pub(super) fn max_tokens(
         ));
     }
     let room = capacity - prompt;
+    let room_signed = i64::try_from(room).unwrap_or(i64::MAX);
     let wanted = match (asked, default) {
         (Some(asked), _) => asked,
-        (None, Some(default)) => i64::from(default).min(room as i64),
-        (None, None) => room as i64,
+        (None, Some(default)) => i64::from(default).min(room_signed),
+        (None, None) => room_signed,
     };
     if wanted < 1 {
         return Err(parameter(

@@ -1,5 +1,6 @@
 use super::{FINGERPRINT, json};
 use bytes::Bytes;
+use std::fmt::Write as _;
 
 /// Which of the two streaming shapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,9 +105,11 @@ impl ChunkEncoder {
         out.push(']');
         if let Some(UsageCounts { prompt, completion }) = usage {
             let total = u64::from(prompt) + u64::from(completion);
-            out.push_str(&format!(
+            // Writing to a string cannot fail.
+            let _ = write!(
+                out,
                 r#","usage":{{"prompt_tokens":{prompt},"total_tokens":{total},"completion_tokens":{completion},"completion_tokens_details":null}}"#
-            ));
+            );
         }
         out.push_str(tail);
         out.push_str("}\n\n");

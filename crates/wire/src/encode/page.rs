@@ -122,7 +122,7 @@ mod tests {
         let values = HistogramValues { bounds: &[0.5, 1.0], counts: &[1, 0, 2], sum: 9.25 };
         page.histogram("h", &[("engine", "0"), ("model_name", "m")], &values);
         page.created("h", "h", &[], 1_700_000_000.0);
-        let expect = r##"# HELP a_total Back\\slash and\nnewline and "quote"
+        let expect = r#"# HELP a_total Back\\slash and\nnewline and "quote"
 # TYPE a_total counter
 a_total{engine="0",model_name="a\"b\\c\nd"} 3.0
 # HELP h h
@@ -135,7 +135,7 @@ h_sum{engine="0",model_name="m"} 9.25
 # HELP h_created h
 # TYPE h_created gauge
 h_created 1.7e+09
-"##;
+"#;
         assert_eq!(page.finish(), expect);
     }
 }

@@ -1,8 +1,6 @@
 //! The HTTP face against captured replies of a vLLM 0.32.0 (model `tiny`, 2048 tokens).
 
-mod common;
-
-use common::{Client, capture, mock, payload, shape};
+use crate::common::{Client, capture, mock, payload, shape};
 use plimsoll_mock::{Mock, MockConfig};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -164,8 +162,11 @@ async fn pages_have_the_captured_shape() {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_guards_v1_and_nothing_else() {
-    let config =
-        MockConfig { engine: common::tiny(), api_key: Some("sesame".to_owned()), ..MockConfig::default() };
+    let config = MockConfig {
+        engine: crate::common::tiny(),
+        api_key: Some("sesame".to_owned()),
+        ..MockConfig::default()
+    };
     assert!(!format!("{config:?}").contains("sesame"));
     let server = Mock::new(config, Instant::now()).unwrap();
     let mut client = Client::connect(&server);

@@ -8,7 +8,8 @@ use tokio::time::Instant;
 fn post(addr: std::net::SocketAddr, body: &str) -> String {
     let mut stream = TcpStream::connect(addr).unwrap();
     let length = body.len();
-    let head = "POST /v1/completions HTTP/1.1\r\nhost: mock\r\nconnection: close\r\ncontent-type: application/json";
+    let head =
+        "POST /v1/completions HTTP/1.1\r\nhost: mock\r\nconnection: close\r\ncontent-type: application/json";
     write!(stream, "{head}\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();

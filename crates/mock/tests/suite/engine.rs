@@ -45,7 +45,7 @@ fn token_times(events: &[EngineEvent], id: RequestId) -> Vec<Nanos> {
 #[test]
 fn a_request_alone_follows_the_formula() {
     let mut engine = Engine::new(&config()).unwrap();
-    let id = engine.submit(ms(7), request(1, 20, 3)).unwrap();
+    let id = engine.submit(ms(7), &request(1, 20, 3)).unwrap();
     let events = drain(&mut engine);
     // Arrival 7, prefill 10 + 20, then a decode step of 4 + 1 for every token.
     assert_eq!(token_times(&events, id), [ms(42), ms(47), ms(52)]);
@@ -57,9 +57,9 @@ fn a_request_alone_follows_the_formula() {
 #[test]
 fn a_prefill_delays_the_others_and_a_step_begun_is_not_joined() {
     let mut engine = Engine::new(&config()).unwrap();
-    let a = engine.submit(ms(0), request(1, 5, 3)).unwrap();
+    let a = engine.submit(ms(0), &request(1, 5, 3)).unwrap();
     // Within a's first step [0, 20): b waits for the next one.
-    let b = engine.submit(ms(1), request(2, 7, 1)).unwrap();
+    let b = engine.submit(ms(1), &request(2, 7, 1)).unwrap();
     let events = drain(&mut engine);
     // Second step: 4 + 2 * 1 for the batch, 10 + 7 for b's prefill.
     assert_eq!(token_times(&events, a), [ms(20), ms(43), ms(48)]);
@@ -69,8 +69,8 @@ fn a_prefill_delays_the_others_and_a_step_begun_is_not_joined() {
 #[test]
 fn requests_of_one_instant_share_a_step() {
     let mut engine = Engine::new(&config()).unwrap();
-    let a = engine.submit(ms(0), request(1, 5, 1)).unwrap();
-    let b = engine.submit(ms(0), request(2, 5, 1)).unwrap();
+    let a = engine.submit(ms(0), &request(1, 5, 1)).unwrap();
+    let b = engine.submit(ms(0), &request(2, 5, 1)).unwrap();
     let events = drain(&mut engine);
     assert_eq!(token_times(&events, a), [ms(36)]);
     assert_eq!(token_times(&events, b), [ms(36)]);
@@ -79,17 +79,17 @@ fn requests_of_one_instant_share_a_step() {
 #[test]
 fn shared_first_blocks_are_hits_and_shorten_the_prefill() {
     let mut engine = Engine::new(&config()).unwrap();
-    engine.submit(ms(0), request(1, 8, 1)).unwrap();
+    engine.submit(ms(0), &request(1, 8, 1)).unwrap();
     drain(&mut engine);
     let mut longer = request(1, 8, 1);
     longer.prompt.extend([1, 2]);
-    let id = engine.submit(ms(100), longer).unwrap();
+    let id = engine.submit(ms(100), &longer).unwrap();
     let events = drain(&mut engine);
     // 8 of 10 tokens are cached: prefill 10 + 2, step 4 + 1.
     assert_eq!(token_times(&events, id), [ms(117)]);
     assert_eq!((engine.counters().prefix_queries, engine.counters().prefix_hits), (18, 8));
     // A repeat of the same prompt must still compute its last token, so its last block is no hit.
-    engine.submit(ms(200), request(1, 8, 1)).unwrap();
+    engine.submit(ms(200), &request(1, 8, 1)).unwrap();
     drain(&mut engine);
     assert_eq!((engine.counters().prefix_queries, engine.counters().prefix_hits), (26, 12));
 }
@@ -100,7 +100,7 @@ fn prompts_that_differ_in_the_first_token_never_hit() {
     for seed in 0..20_u32 {
         let mut asked = request(99, 16, 1);
         asked.prompt[0] = seed;
-        engine.submit(ms(0), asked).unwrap();
+        engine.submit(ms(0), &asked).unwrap();
         drain(&mut engine);
     }
     assert_eq!(engine.counters().prefix_hits, 0);
@@ -109,8 +109,8 @@ fn prompts_that_differ_in_the_first_token_never_hit() {
 #[test]
 fn without_blocks_a_request_waits_though_a_slot_is_free() {
     let mut engine = Engine::new(&MockEngine { num_blocks: 4, ..config() }).unwrap();
-    let a = engine.submit(ms(0), request(1, 11, 2)).unwrap();
-    let b = engine.submit(ms(0), request(2, 8, 1)).unwrap();
+    let a = engine.submit(ms(0), &request(1, 11, 2)).unwrap();
+    let b = engine.submit(ms(0), &request(2, 8, 1)).unwrap();
     assert_eq!((engine.running(), engine.waiting()), (1, 1));
     assert!((engine.kv_usage() - 0.75).abs() < 1e-12);
     let events = drain(&mut engine);
@@ -125,8 +125,8 @@ fn without_blocks_a_request_waits_though_a_slot_is_free() {
 #[test]
 fn a_growing_batch_preempts_the_last_admitted() {
     let mut engine = Engine::new(&MockEngine { num_blocks: 4, ..config() }).unwrap();
-    let a = engine.submit(ms(0), request(1, 4, 9)).unwrap();
-    let b = engine.submit(ms(0), request(2, 4, 9)).unwrap();
+    let a = engine.submit(ms(0), &request(1, 4, 9)).unwrap();
+    let b = engine.submit(ms(0), &request(2, 4, 9)).unwrap();
     let events = drain(&mut engine);
     assert!(engine.counters().preemptions > 0);
     assert!(events.iter().all(|event| event.kind != EventKind::Preempted || event.id == b));
@@ -137,8 +137,8 @@ fn a_growing_batch_preempts_the_last_admitted() {
 #[test]
 fn a_cancelled_request_frees_its_slot_and_says_no_more() {
     let mut engine = Engine::new(&MockEngine { max_num_seqs: 1, ..config() }).unwrap();
-    let a = engine.submit(ms(0), request(1, 5, 50)).unwrap();
-    let b = engine.submit(ms(0), request(2, 5, 1)).unwrap();
+    let a = engine.submit(ms(0), &request(1, 5, 50)).unwrap();
+    let b = engine.submit(ms(0), &request(2, 5, 1)).unwrap();
     engine.cancel(ms(3), a);
     let events = drain(&mut engine);
     assert_eq!(token_times(&events, a), []);
@@ -154,9 +154,9 @@ fn a_cancelled_request_frees_its_slot_and_says_no_more() {
 fn what_can_never_fit_is_refused() {
     let mut engine = Engine::new(&MockEngine { num_blocks: 4, ..config() }).unwrap();
     for (prompt, max_tokens) in [(16, 1), (0, 1), (1, 0)] {
-        assert!(engine.submit(ms(0), request(1, prompt, max_tokens)).is_err());
+        assert!(engine.submit(ms(0), &request(1, prompt, max_tokens)).is_err());
     }
-    assert!(engine.submit(ms(0), request(1, 15, 1)).is_ok());
+    assert!(engine.submit(ms(0), &request(1, 15, 1)).is_ok());
     assert!(Engine::new(&MockEngine { max_num_seqs: 0, ..config() }).is_err());
 }
 
@@ -180,14 +180,14 @@ fn a_closed_loop_has_the_throughput_of_the_asymptotic_bounds() {
             request(seed, 20, 10)
         };
         for _ in 0..clients {
-            engine.submit(ms(0), next()).unwrap();
+            engine.submit(ms(0), &next()).unwrap();
         }
         let mut finished = 0;
         while let Some(at) = engine.next_event_time().filter(|at| *at < ms(20_000)) {
             for event in engine.advance(at) {
                 if let EventKind::Finished { .. } = event.kind {
                     finished += u64::from(at >= ms(10_000));
-                    engine.submit(at, next()).unwrap();
+                    engine.submit(at, &next()).unwrap();
                 }
             }
             assert_eq!(engine.running() + engine.waiting(), clients);
@@ -199,9 +199,11 @@ fn a_closed_loop_has_the_throughput_of_the_asymptotic_bounds() {
 #[derive(Clone, Debug)]
 struct Load {
     config: MockEngine,
-    /// Gap to the one before (ms), prompt, max_tokens, eos_after, cancelled after (ms).
-    requests: Vec<(u64, u32, u32, Option<u32>, Option<u64>)>,
+    requests: Vec<Arrival>,
 }
+
+/// Gap to the one before (ms), prompt, `max_tokens`, `eos_after`, cancelled after (ms).
+type Arrival = (u64, u32, u32, Option<u32>, Option<u64>);
 
 fn loads() -> impl Strategy<Value = Load> {
     let request = (
@@ -253,7 +255,7 @@ proptest! {
             let (_, prompt, max_tokens, eos_after, _) = load.requests[number];
             if what == 0 {
                 let asked = EngineRequest { eos_after, ..request(number as u32, prompt, max_tokens) };
-                ids.insert(number, engine.submit(at, asked).unwrap());
+                ids.insert(number, engine.submit(at, &asked).unwrap());
             } else {
                 engine.cancel(at, ids[&number]);
             }

@@ -1,5 +1,4 @@
 //! A raw HTTP client over an in-memory stream, and readers of captures.
-#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use plimsoll_mock::{Faults, Mock, MockConfig};
 use plimsoll_record::{MockEngine, Span};

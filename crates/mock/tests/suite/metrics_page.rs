@@ -1,8 +1,6 @@
 //! The metrics page against a captured page of vLLM 0.32.0.
 
-mod common;
-
-use common::{capture_text, mock};
+use crate::common::{capture_text, mock};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Families of the captured page that the mock does not have; `*_created`, `http_*` and `python_*` apart.
@@ -40,10 +38,10 @@ fn families(page: &str) -> BTreeMap<String, Family> {
         if let Some(rest) = line.strip_prefix("# HELP ") {
             let (name, help) = rest.split_once(' ').unwrap();
             name.clone_into(&mut current);
-            families.entry(current.clone()).or_default().help = help.to_owned();
+            help.clone_into(&mut families.entry(current.clone()).or_default().help);
         } else if let Some(rest) = line.strip_prefix("# TYPE ") {
             let (name, kind) = rest.split_once(' ').unwrap();
-            families.entry(name.to_owned()).or_default().kind = kind.to_owned();
+            kind.clone_into(&mut families.entry(name.to_owned()).or_default().kind);
         } else if let Some((series, _)) = line.rsplit_once(' ') {
             families.entry(current.clone()).or_default().series.insert(series.to_owned());
         }

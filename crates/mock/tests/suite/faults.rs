@@ -1,8 +1,6 @@
 //! Faults, seen by a client.
 
-mod common;
-
-use common::{Client, capture, mock_with, payload, tiny};
+use crate::common::{Client, capture, mock_with, payload, tiny};
 use plimsoll_mock::engine::FinishReason;
 use plimsoll_mock::{Fault, FaultKind, Faults, RoleChunk, StreamShape};
 use std::num::NonZeroU32;
@@ -150,8 +148,7 @@ async fn a_body_beyond_the_bound_is_refused() {
     let mut client = Client::connect(&server);
     let body = format!(r#"{{"prompt":"{}"}}"#, "a".repeat(17 << 20));
     // The server answers without reading it all, so the body is only announced.
-    let headers =
-        format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+    let headers = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
     client.send_raw(&format!("POST /v1/completions HTTP/1.1\r\nhost: mock\r\n{headers}\r\n")).await;
     assert_eq!(client.receive().await.status, 413);
 }

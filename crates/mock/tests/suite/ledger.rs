@@ -1,8 +1,6 @@
 //! The ledger, the client's stamps and the metrics page tell the same story.
 
-mod common;
-
-use common::{Client, Response, mock, mock_with, tiny};
+use crate::common::{Client, Response, mock, mock_with, tiny};
 use plimsoll_mock::engine::FinishReason;
 use plimsoll_mock::{Faults, Ledger, LedgerEntry, Mock};
 use plimsoll_record::{MockEngine, Nanos, Span};
