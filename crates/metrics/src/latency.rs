@@ -114,7 +114,7 @@ impl Latencies {
             (None, None) if one_each => Ok(self.icl.clone()),
             (None, None) => Err(self.tokens_per_chunk.map_or_else(
                 || "the number of tokens per event is not known".to_owned(),
-                |ratio| format!("an event carries {ratio:.3} tokens on average, so gaps between events are not gaps between tokens"),
+                |ratio| format!("a text event carries {ratio:.3} tokens on average, so gaps between events are not gaps between tokens"),
             )),
         };
         match chosen {

@@ -321,3 +321,15 @@ fn a_slow_sender_and_short_answers() {
     assert!(value(&summary, 2, "icl_p50").is_some());
     assert!(value(&summary, 2, "tpot_p50").is_some());
 }
+
+#[test]
+fn two_hiccups_in_a_hundred_requests_are_no_evidence_of_a_busy_client() {
+    let mut run = run(&[1, 2], 0);
+    let measured = |record: &&mut RequestRecord| record.phase == Phase::Measure && record.level == 1;
+    for record in run.requests.iter_mut().filter(measured).take(2) {
+        record.due_ns = record.due_ns - ms(300);
+    }
+    let summary = summarize(&run);
+    assert!((100..200).contains(&summary.levels[0].n), "{}: the p99 is one of the two", summary.levels[0].n);
+    assert!(!has(&summary, "send_delay"));
+}

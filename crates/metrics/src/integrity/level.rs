@@ -3,7 +3,7 @@ use crate::RunData;
 use crate::bottleneck::SCRAPES;
 use crate::latency::COALESCED;
 use crate::level::{Inside, Measured};
-use crate::quantile::{nearest_rank, type7};
+use crate::quantile::{CONFIDENCE, interval_ranks, type7};
 use crate::summary::Flag;
 use plimsoll_record::{RequestRecord, TokenSource};
 use std::collections::BTreeMap;
@@ -143,11 +143,11 @@ fn tokens(checks: &mut Checks, measured: &Measured<'_>) {
     if let Some(ratio) = latencies.tokens_per_chunk {
         let text = if latencies.smeared {
             format!(
-                "An event carries {ratio:.3} tokens on average; each gap is spread over the tokens that the server counts in its event."
+                "A text event carries {ratio:.3} tokens on average; each gap is spread over the tokens that the server counts in its event."
             )
         } else {
             format!(
-                "An event carries {ratio:.3} tokens on average, so gaps between events are not gaps between tokens: ITL is hidden, ICL and TPOT stand."
+                "A text event carries {ratio:.3} tokens on average, so gaps between events are not gaps between tokens: ITL is hidden, ICL and TPOT stand."
             )
         };
         checks.check(((ratio - 1.0).abs() > 0.02).then(|| {
@@ -174,11 +174,15 @@ fn tokens(checks: &mut Checks, measured: &Measured<'_>) {
 
 fn client(checks: &mut Checks, measured: &Measured<'_>) {
     let latencies = &measured.latencies;
-    let p99 = |sorted: &[f64]| nearest_rank(sorted, 990_000);
+    // The lower end of its interval: at small n one hiccup is the p99, and is no evidence of a busy client.
+    let p99 = |sorted: &[f64]| {
+        let rank = interval_ranks(sorted.len() as u64, 990_000, CONFIDENCE).low?;
+        sorted.get(usize::try_from(rank).ok()?.checked_sub(1)?).copied()
+    };
     if let (Some(delay), Some(ttft)) = (p99(&latencies.send_delay), type7(&latencies.ttft, 500_000)) {
         let text = |verdict: &str| {
             format!(
-                "Requests were sent up to {:.2} ms late (p99); {verdict} for a median TTFT of {:.2} ms. The client's machine is busy.",
+                "One in a hundred requests was sent at least {:.2} ms late (p99, lower end of its 95 % interval); {verdict} for a median TTFT of {:.2} ms. The client's machine is busy.",
                 1e3 * delay,
                 1e3 * ttft
             )
@@ -197,7 +201,7 @@ fn client(checks: &mut Checks, measured: &Measured<'_>) {
                 "client_lag",
                 families(&["itl", "icl"]),
                 format!(
-                    "This client took up to {:.2} ms (p99) from reading an event to using it. Stamps are taken at the read, but a client this busy may also read late.",
+                    "For one in a hundred requests this client took at least {:.2} ms (p99, lower end of its 95 % interval) from reading an event to using it. Stamps are taken at the read, but a client this busy may also read late.",
                     1e3 * lag
                 ),
             )
