@@ -186,6 +186,9 @@ async fn a_client_that_hangs_up_is_an_abort() {
     client.send("POST", CHAT, "content-type: application/json\r\n", &whole).await;
     sleep(Duration::from_millis(50)).await;
     drop(client);
+    sleep(Duration::from_millis(5)).await;
+    // Long before either would have ended by itself.
+    assert!(close(series(&samples(&server.metrics()), "num_requests_running"), 0.0));
     sleep(Duration::from_secs(2)).await;
     let ledger = server.ledger();
     assert!(ledger.requests.iter().all(|entry| entry.aborted() && entry.tokens.len() < 20));
