@@ -1,4 +1,5 @@
 use crate::{Cohort, LevelPlan};
+use hdrhistogram::Histogram;
 use plimsoll_record::{FailureKind, Nanos, Outcome, Phase, PhaseEdge};
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -12,7 +13,7 @@ pub struct Control {
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     warmups: u32,
     open: Option<Nanos>,
@@ -24,6 +25,8 @@ struct State {
     row: FailureRow,
     /// Durations of successful requests, rising.
     durations: Vec<Nanos>,
+    /// Times to the first token, microseconds: bounded in memory however long the level runs.
+    ttfts: Histogram<u64>,
 }
 
 /// How far a level is.
@@ -37,10 +40,10 @@ pub struct Progress {
     pub failed: u64,
     /// Output tokens of ended requests, as far as known.
     pub output_tokens: u64,
-    /// Sum of times to the first token over ended requests with one.
-    pub ttft_sum: Nanos,
-    /// Number of these.
-    pub ttft_count: u64,
+    /// Median time to the first token of ended requests, to about 1 %: for a live view, not for a report.
+    pub ttft_p50: Option<Nanos>,
+    /// Their 95th percentile, likewise.
+    pub ttft_p95: Option<Nanos>,
     /// `t0`.
     pub window_open: Option<Nanos>,
     /// `t1`.
@@ -66,7 +69,7 @@ pub type Edges = Vec<(Nanos, PhaseEdge)>;
 impl Control {
     /// For one level.
     pub fn new(plan: LevelPlan) -> Self {
-        Self { plan, state: Mutex::default() }
+        Self { plan, state: Mutex::new(State::new()) }
     }
 
     /// The level.
@@ -160,6 +163,8 @@ impl Control {
     pub fn progress(&self) -> Progress {
         let state = self.lock();
         Progress {
+            ttft_p50: state.ttft(0.5),
+            ttft_p95: state.ttft(0.95),
             window_open: state.open,
             window_close: state.close,
             measured: state.measured,
@@ -187,6 +192,23 @@ pub struct Ended<'a> {
 }
 
 impl State {
+    fn new() -> Self {
+        #[expect(clippy::expect_used, reason = "the bounds are constants within the documented limits")]
+        let ttfts = Histogram::new_with_bounds(1, 24 * 3_600_000_000, 2).expect("constant bounds");
+        Self {
+            warmups: 0,
+            open: None,
+            close: None,
+            measured: 0,
+            measured_ended: 0,
+            draining: false,
+            progress: Progress::default(),
+            row: FailureRow::default(),
+            durations: Vec::new(),
+            ttfts,
+        }
+    }
+
     fn drain_if_done(&mut self, now: Nanos, edges: &mut Edges) {
         if !self.draining && self.close.is_some() && self.measured_ended == self.measured {
             self.draining = true;
@@ -198,8 +220,7 @@ impl State {
         self.progress.ended += 1;
         self.progress.output_tokens += u64::from(ended.output_tokens.unwrap_or(0));
         if let Some(ttft) = ended.ttft {
-            self.progress.ttft_sum = self.progress.ttft_sum + ttft;
-            self.progress.ttft_count += 1;
+            self.ttfts.saturating_record(ttft.0 / 1000);
         }
         match ended.outcome {
             Outcome::Ok => {
@@ -214,6 +235,11 @@ impl State {
                 self.row.last = Some(format!("{kind}: {message}"));
             }
         }
+    }
+
+    /// Quantile of the times to the first token.
+    fn ttft(&self, quantile: f64) -> Option<Nanos> {
+        (!self.ttfts.is_empty()).then(|| Nanos(self.ttfts.value_at_quantile(quantile).saturating_mul(1000)))
     }
 
     fn p95(&self) -> Nanos {
@@ -303,6 +329,27 @@ mod tests {
         }
         // Ten times 100 ms is the longest of the three.
         assert_eq!((measured, now), (10, 1000));
+    }
+
+    #[test]
+    fn the_live_view_has_quantiles_to_a_hundredth() {
+        let control = control(0, Cohort::Requests(99));
+        assert_eq!(control.progress().ttft_p50, None);
+        for ms in 1..=100 {
+            let ended = Ended {
+                outcome: &Outcome::Ok,
+                duration: Nanos::from_millis(ms),
+                ttft: Some(Nanos::from_millis(ms)),
+                output_tokens: None,
+            };
+            control.begin(Nanos::ZERO);
+            control.end(Phase::Measure, Nanos::ZERO, &ended);
+        }
+        let Progress { ttft_p50, ttft_p95, .. } = control.progress();
+        for (quantile, ms) in [(ttft_p50, 50.0), (ttft_p95, 95.0)] {
+            let off = quantile.unwrap().as_secs_f64() * 1e3 / ms - 1.0;
+            assert!(off.abs() < 0.01, "{quantile:?} for {ms} ms");
+        }
     }
 
     #[test]

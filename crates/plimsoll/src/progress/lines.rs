@@ -72,7 +72,10 @@ mod tests {
         lines.event(SweepEvent::Note("a\u{1b}[2Jb\nc".into()));
         let said = SAID.take();
         assert_eq!(said.len(), 2 * 4 + 1, "{said:#?}");
-        assert_eq!(said[3], "concurrency   8  3 measured of 12  40 tok/s  ttft 0.100 s  1 failed  25.0 s");
+        assert_eq!(
+            said[3],
+            "concurrency   8  3 measured of 12  40 tok/s  ttft p50 0.100 s  1 failed  25.0 s"
+        );
         assert_eq!(said[8], "note: a [2Jb c");
     }
 }

@@ -45,7 +45,7 @@ impl View {
         ))
     }
 
-    /// `concurrency 8  measure 37/72  312 tok/s  ttft 0.120 s  0 failed  about 12 s left`.
+    /// `concurrency 8  measure 37/72  312 tok/s  ttft p50 0.120 s  0 failed  about 12 s left`.
     pub fn running(&mut self, moment: &Moment) -> String {
         if moment.progress.ended == 0 {
             return format!("{}  {}", name(moment), phase(moment));
@@ -106,12 +106,9 @@ fn phase(moment: &Moment) -> String {
 fn figures(moment: &Moment) -> String {
     let progress = moment.progress;
     let tokens = if moment.elapsed_s > 0.0 { progress.output_tokens as f64 / moment.elapsed_s } else { 0.0 };
-    let ttft = if progress.ttft_count == 0 {
-        "-".to_owned()
-    } else {
-        format!("{:.3} s", progress.ttft_sum.as_secs_f64() / progress.ttft_count as f64)
-    };
-    format!("{tokens:.0} tok/s  ttft {ttft}  {} failed", progress.failed)
+    let ttft =
+        progress.ttft_p50.map_or_else(|| "-".to_owned(), |ttft| format!("{:.3} s", ttft.as_secs_f64()));
+    format!("{tokens:.0} tok/s  ttft p50 {ttft}  {} failed", progress.failed)
 }
 
 #[cfg(test)]
@@ -131,8 +128,8 @@ pub mod tests {
             ended: 12,
             failed: 1,
             output_tokens: 1000,
-            ttft_sum: Nanos::from_millis(500),
-            ttft_count: 5,
+            ttft_p50: Some(Nanos::from_millis(100)),
+            ttft_p95: None,
             window_open: open.then_some(Nanos::from_millis(1)),
             window_close: None,
             measured,
@@ -144,12 +141,12 @@ pub mod tests {
     fn a_fixed_number_of_requests_has_a_time_left_once_a_rate_is_known() {
         let mut view = view(|_| {});
         let line = view.running(&moment(2.0, false, 0, Some(40)));
-        assert_eq!(line, "concurrency   8  warm-up 12  500 tok/s  ttft 0.100 s  1 failed");
+        assert_eq!(line, "concurrency   8  warm-up 12  500 tok/s  ttft p50 0.100 s  1 failed");
         assert!(!view.running(&moment(4.0, true, 1, Some(40))).contains("left"));
         let line = view.running(&moment(8.0, true, 10, Some(40)));
         assert_eq!(
             line,
-            "concurrency   8  measure 10/40  125 tok/s  ttft 0.100 s  1 failed  about 12 s left"
+            "concurrency   8  measure 10/40  125 tok/s  ttft p50 0.100 s  1 failed  about 12 s left"
         );
     }
 
