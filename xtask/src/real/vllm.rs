@@ -19,24 +19,35 @@ const OVERRIDES: &str = "torch==2.13.0\ntorchvision==0.28.0\n";
 /// The server works on this many requests at once, so that a sweep has its knee there.
 const SLOTS: &str = "4";
 
+/// Load from elsewhere on the machine can bend the curve of one sweep; what is wrong in two is a finding. Counts have
+/// no such excuse.
+const SWEEPS: u32 = 2;
+
 /// Installs, starts, sweeps, asserts, stops.
 pub fn run(options: &Options) -> Result<()> {
     let place = Place::find()?;
     place.install()?;
     let mut server = place.start(options)?;
-    let out = root().join("target/real").join(format!("vllm-{}", std::process::id()));
-    let exit = sweep(options.port, &out);
-    server.ensure_alive()?;
-    let folder = only_folder(&out)?;
-    let evidence = Evidence::read(&folder)?;
-    evidence.print_flags();
-    ensure!(
-        matches!(exit, Exit::Done | Exit::Slo),
-        "the sweep ended with {exit:?}; its folder is {}",
-        folder.display()
-    );
-    evidence.check()?;
-    reproduce(&folder)?;
+    for attempt in 1..=SWEEPS {
+        let out = root().join("target/real").join(format!("vllm-{}-{attempt}", std::process::id()));
+        let exit = sweep(options.port, &out);
+        server.ensure_alive()?;
+        let folder = only_folder(&out)?;
+        let evidence = Evidence::read(&folder)?;
+        evidence.print_flags();
+        ensure!(
+            matches!(exit, Exit::Done | Exit::Slo),
+            "the sweep ended with {exit:?}; its folder is {}",
+            folder.display()
+        );
+        evidence.check_exact()?;
+        reproduce(&folder)?;
+        match evidence.check_verdicts() {
+            Ok(()) => break,
+            Err(error) if attempt < SWEEPS => say(&format!("sweeping once more: {error:#}")),
+            Err(error) => return Err(error),
+        }
+    }
     say("real vLLM: everything repeatable is as it should be");
     Ok(())
 }
