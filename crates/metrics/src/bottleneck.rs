@@ -240,16 +240,16 @@ pub(crate) fn cannot_judge(level: Option<u32>, reason: &str) -> Bottleneck {
 
 fn headline(kind: BottleneckKind) -> &'static str {
     match kind {
-        BottleneckKind::ServerSlots => "Server: slot limit; its batch is full and requests wait.",
+        BottleneckKind::ServerSlots => "The server's batch is full and requests wait.",
         BottleneckKind::ServerAdmission => {
-            "Server: admission limit; requests wait although it has run more at once, or KV blocks are short."
+            "Requests wait although the server has run more at once, or KV blocks are short."
         }
-        BottleneckKind::Mixed => "Mixed: the server is near its limit while the client leaves gaps.",
-        BottleneckKind::Client => "Client: it does not fill its slots, so the server is not at its limit.",
+        BottleneckKind::Mixed => "The server is near its limit while the client leaves gaps.",
+        BottleneckKind::Client => "The client does not fill its slots, so the server is not at its limit.",
         BottleneckKind::Network => {
-            "Between client and engine: network, proxy or the server's front end, not its batch."
+            "The time goes between client and engine: network, proxy or the server's front end, not its batch."
         }
-        BottleneckKind::UnderLoaded => "Under-loaded: nothing waits and the server would take more.",
+        BottleneckKind::UnderLoaded => "Nothing waits and the server would take more.",
         BottleneckKind::CannotJudge => "Cannot be judged.",
     }
 }
@@ -339,7 +339,7 @@ mod tests {
         let (below, now) = (budget(8, 7.97, 3.6, 2.7), budget(16, 15.98, 3.95, 10.1));
         let verdict = judge(16, &Ok(now), Some(&below), 4.0);
         for part in
-            ["slot limit", "3.95", "10.10", "queue 63 %", "From 8 to 16 in flight queue grew most, by 7.40"]
+            ["batch is full", "3.95", "10.10", "queue 63 %", "From 8 to 16 in flight queue grew most, by 7.40"]
         {
             assert!(verdict.text.contains(part), "{part}: {}", verdict.text);
         }
