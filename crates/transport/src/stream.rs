@@ -14,6 +14,8 @@ pub struct Follower {
     limits: Limits,
     status: u16,
     encoding: Option<String>,
+    /// Where a redirect leads.
+    location: Option<String>,
     form: Form,
     state: State,
 }
@@ -52,7 +54,10 @@ impl Follower {
         let whole = !status.is_success() || !limits.stream;
         let form =
             if whole { Form::Whole(Vec::new()) } else { Form::Unknown { prefix: Vec::new(), named_events } };
-        Self { limits, status: status.as_u16(), encoding, form, state: State::default() }
+        let location = response.headers().get(header::LOCATION).filter(|_| status.is_redirection());
+        let location = location.and_then(|value| value.to_str().ok()?.split('?').next());
+        let location = location.map(|location| bounded(location, 200));
+        Self { limits, status: status.as_u16(), encoding, location, form, state: State::default() }
     }
 
     /// True when the answer is complete, or told to have failed, though the body may go on.
@@ -159,7 +164,13 @@ impl Follower {
     fn judge_whole(&self, body: &[u8], trace: &mut Trace) {
         let status = self.status;
         if !(200..300).contains(&status) {
-            trace.fail(FailureKind::HttpStatus, format!("HTTP {status}: {}", error_message(body)));
+            let told = match &self.location {
+                Some(location) => {
+                    format!("redirected to {location}, which is not followed; use that address")
+                }
+                None => error_message(body),
+            };
+            trace.fail(FailureKind::HttpStatus, format!("HTTP {status}: {told}"));
             return;
         }
         let answer = match parse_body(body) {

@@ -265,6 +265,15 @@ async fn answers_that_are_no_stream() {
         one(whole("404 Not Found", "application/json", r#"{"error":{"message":"no such model"}}"#)).await;
     assert_eq!(failure(&refused), (FailureKind::HttpStatus, "HTTP 404: no such model"));
     assert_eq!(refused.http_status, Some(404));
+    let moved = one(vec![
+        Step::Request,
+        write("HTTP/1.1 308 Permanent Redirect\r\nlocation: http://other/v1\r\ncontent-length: 0\r\n\r\n"),
+    ])
+    .await;
+    let (kind, message) = failure(&moved);
+    assert!(
+        kind == FailureKind::HttpStatus && message.contains("308") && message.contains("http://other/v1")
+    );
     let error = one(whole("200 OK", "application/json", r#"{"error":{"message":"quota exceeded"}}"#)).await;
     assert_eq!(failure(&error), (FailureKind::StreamError, "quota exceeded"));
     let lying = one(whole("200 OK", "text/event-stream", r#"{"error":{"message":"quota exceeded"}}"#)).await;
