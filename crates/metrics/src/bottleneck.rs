@@ -338,9 +338,13 @@ mod tests {
     fn text_and_figures() {
         let (below, now) = (budget(8, 7.97, 3.6, 2.7), budget(16, 15.98, 3.95, 10.1));
         let verdict = judge(16, &Ok(now), Some(&below), 4.0);
-        for part in
-            ["batch is full", "3.95", "10.10", "queue 63 %", "From 8 to 16 in flight queue grew most, by 7.40"]
-        {
+        for part in [
+            "batch is full",
+            "3.95",
+            "10.10",
+            "queue 63 %",
+            "From 8 to 16 in flight queue grew most, by 7.40",
+        ] {
             assert!(verdict.text.contains(part), "{part}: {}", verdict.text);
         }
         let sum: f64 =

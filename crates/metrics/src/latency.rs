@@ -1,6 +1,7 @@
 //! The latency numbers of a cohort.
 
 use crate::number::{Kind, plain, quantile};
+use crate::quantile::type7;
 use crate::summary::Number;
 use crate::timing::{Timing, gaps, smeared};
 use crate::window::Level;
@@ -55,6 +56,11 @@ pub(crate) struct Latencies {
 }
 
 impl Latencies {
+    /// Median E2E of complete measured requests, seconds.
+    pub fn median_e2e(&self) -> Option<f64> {
+        type7(&self.e2e, 500_000).filter(|e2e| *e2e > 0.0)
+    }
+
     pub fn of(level: &Level<'_>) -> Self {
         let mut it = Self::default();
         for request in &level.cohort {

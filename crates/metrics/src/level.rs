@@ -15,6 +15,8 @@ pub(crate) struct Measured<'a> {
     pub latencies: Latencies,
     /// Inside the window; None without one.
     pub inside: Option<Inside>,
+    /// Length of the window in median request durations; None without either.
+    pub durations: Option<f64>,
     pub budget: Result<Budget, String>,
     pub numbers: Vec<Number>,
 }
@@ -43,7 +45,11 @@ pub(crate) fn measure<'a>(level: Level<'a>, targets: &Targets<'_>) -> Measured<'
             server: ServerLoad::read(targets, window),
         }
     });
+    let durations = level.window.zip(latencies.median_e2e()).map(|(window, e2e)| window.seconds() / e2e);
     let budget = match &inside {
+        Some(_) if durations.is_some_and(|durations| durations < 1.0) => {
+            Err("the window was shorter than one request".to_owned())
+        }
         Some(inside) => Budget::of(level.level, inside.in_flight, &inside.server),
         None => Err(NO_WINDOW.to_owned()),
     };
@@ -51,7 +57,7 @@ pub(crate) fn measure<'a>(level: Level<'a>, targets: &Targets<'_>) -> Measured<'
     numbers.extend(latencies.numbers(token_source(&level)));
     numbers.extend(server(inside.as_ref()));
     numbers.extend(cycle(&budget));
-    Measured { level, latencies, inside, budget, numbers }
+    Measured { level, latencies, inside, durations, budget, numbers }
 }
 
 fn rates(level: &Level<'_>, inside: Option<&Inside>) -> Vec<Number> {

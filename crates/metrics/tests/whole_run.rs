@@ -333,3 +333,25 @@ fn two_hiccups_in_a_hundred_requests_are_no_evidence_of_a_busy_client() {
     assert!((100..200).contains(&summary.levels[0].n), "{}: the p99 is one of the two", summary.levels[0].n);
     assert!(!has(&summary, "send_delay"));
 }
+
+#[test]
+fn a_window_shorter_than_a_request_has_no_rates() {
+    let mut run = run(&[1, 2], 0);
+    let open = |run: &RunData, level| {
+        let of = |mark: &&PhaseMark| mark.edge == PhaseEdge::WindowOpen && mark.level == Some(level);
+        run.phases.iter().find(of).unwrap().at_ns
+    };
+    for (level, durations) in [(1, 0.5), (2, 1.5)] {
+        let close = open(&run, level) + Nanos((durations * SERVICE_MS as f64 * 1e6) as u64);
+        let of = |mark: &&mut PhaseMark| mark.edge == PhaseEdge::WindowClose && mark.level == Some(level);
+        run.phases.iter_mut().find(of).unwrap().at_ns = close;
+    }
+    let summary = summarize(&run);
+    let class = |level: usize| {
+        summary.levels[level].flags.iter().find(|flag| flag.id == "window_short").map(|flag| flag.class)
+    };
+    assert_eq!((class(0), class(1)), (Some(FlagClass::Invalid), Some(FlagClass::Warn)));
+    assert_eq!((value(&summary, 1, "output_tok_s"), value(&summary, 1, "server_running")), (None, None));
+    assert!(value(&summary, 2, "output_tok_s").is_some(), "{:?}", summary.levels[1].flags);
+    assert_eq!(summary.levels[0].bottleneck.kind, BottleneckKind::CannotJudge);
+}

@@ -42,6 +42,9 @@ fn inside_window(checks: &mut Checks, measured: &Measured<'_>, inside: &Inside, 
             ),
         )
     }));
+    if let Some(durations) = measured.durations {
+        checks.check(short_window(durations));
+    }
     if let Some(gap) = inside.little_gap {
         // The requests in flight at the window's two edges, each somewhere within its stay, differ by chance: with C of
         // them at uniform ages, sd(gap) = sqrt(C / 6) / n. Less than two of these says nothing.
@@ -169,6 +172,22 @@ fn tokens(checks: &mut Checks, measured: &Measured<'_>) {
                 ),
             )
         }));
+    }
+}
+
+/// A window shorter than a request holds a phase of the load, not the load.
+fn short_window(durations: f64) -> Option<Flag> {
+    let text = |advice: &str| {
+        format!(
+            "The window was {durations:.1} times as long as a median request; {advice} Measure more requests, or give --duration."
+        )
+    };
+    let mut numbers = named(&["output_tok_s", "input_tok_s", "req_s"]);
+    if durations < 1.0 {
+        numbers.extend(of_server());
+        Some(invalid("window_short", numbers, text("rates over it mean nothing.")))
+    } else {
+        (durations < 2.0).then(|| warn("window_short", numbers, text("rates over it are rough.")))
     }
 }
 
