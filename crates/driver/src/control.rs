@@ -15,6 +15,8 @@ pub struct Control {
 
 #[derive(Debug)]
 struct State {
+    /// Slots that have begun.
+    entered: u32,
     warmups: u32,
     open: Option<Nanos>,
     close: Option<Nanos>,
@@ -77,6 +79,11 @@ impl Control {
         &self.plan
     }
 
+    /// A slot begins; called once by each, before its first request. The window stays shut until all have.
+    pub fn enter(&self) {
+        self.lock().entered += 1;
+    }
+
     /// A slot is free at `now`: what its next request is for, or `None` when the level is over.
     pub fn begin(&self, now: Nanos) -> (Option<Phase>, Edges) {
         let mut state = self.lock();
@@ -93,7 +100,9 @@ impl Control {
             return None;
         }
         if state.open.is_none() {
-            if state.warmups < self.plan.warmup {
+            // Few warm-up requests may be used up by the first slots while the others still wait for their turn.
+            let filling = self.plan.warmup > 0 && state.entered < self.plan.level;
+            if filling || state.warmups < self.plan.warmup {
                 state.warmups += 1;
                 return Some(Phase::Warmup);
             }
@@ -196,6 +205,7 @@ impl State {
         #[expect(clippy::expect_used, reason = "the bounds are constants within the documented limits")]
         let ttfts = Histogram::new_with_bounds(1, 24 * 3_600_000_000, 2).expect("constant bounds");
         Self {
+            entered: 0,
             warmups: 0,
             open: None,
             close: None,
@@ -257,6 +267,13 @@ mod tests {
     use super::*;
 
     fn control(warmup: u32, cohort: Cohort) -> Control {
+        let control = not_entered(warmup, cohort);
+        control.enter();
+        control.enter();
+        control
+    }
+
+    fn not_entered(warmup: u32, cohort: Cohort) -> Control {
         Control::new(LevelPlan {
             level: 2,
             repeat: 0,
@@ -303,6 +320,20 @@ mod tests {
         assert_eq!(end(&control, Phase::Measure, 250), [(Nanos::from_millis(250), PhaseEdge::Drain)]);
         assert_eq!(begin(&control, 250), None);
         assert_eq!(begin(&control, 300), None);
+    }
+
+    #[test]
+    fn the_window_opens_when_all_slots_have_begun() {
+        let control = not_entered(1, Cohort::Requests(2));
+        control.enter();
+        for ms in [0, 100, 200] {
+            assert_eq!(begin(&control, ms), Some(Phase::Warmup));
+            end(&control, Phase::Warmup, ms + 100);
+        }
+        control.enter();
+        assert_eq!(begin(&control, 250), Some(Phase::Measure));
+        // Without a warm-up the user has asked for the first wave.
+        assert_eq!(begin(&not_entered(0, Cohort::Requests(2)), 0), Some(Phase::Measure));
     }
 
     #[test]

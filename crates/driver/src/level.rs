@@ -7,7 +7,7 @@ pub struct LevelPlan {
     pub level: u32,
     /// The repeat, from 0.
     pub repeat: u32,
-    /// Warm-up requests before the window opens.
+    /// Warm-up requests before the window opens; more, if need be, until all slots have begun. 0: none.
     pub warmup: u32,
     /// Which requests are measured.
     pub cohort: Cohort,

@@ -39,6 +39,7 @@ impl<S: Supply> User<S> {
     pub async fn run(mut self) {
         let mut backoff = BACKOFF.0;
         let mut free = self.clock.now();
+        self.control.enter();
         while !self.stop.is_set() {
             let (phase, edges) = self.control.begin(free);
             self.mark(edges);
