@@ -29,7 +29,7 @@ pub fn mailbox() -> (ScrapeHandle, Mailbox) {
 }
 
 impl ScrapeHandle {
-    /// Scrapes now, even while a tick is in flight, and waits for the sample; it has gone to the sink as well.
+    /// Scrapes now, giving up a tick in flight, and waits for the sample; it has gone to the sink as well.
     /// `None`: the scraper has stopped.
     pub async fn edge(&self) -> Option<Sample> {
         let (reply, sample) = oneshot::channel();

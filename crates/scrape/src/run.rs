@@ -46,6 +46,9 @@ impl Scraper {
                         Some(Command::Settle(reply)) => Purpose::Settle(Watch::new(now), reply),
                         Some(Command::Stop) | None => return,
                     };
+                    // Of two pages under way at once nobody knows which shows the later state, and a counter that seems
+                    // to fall would tell of a restart. So the tick is given up.
+                    tick = None;
                     edge = Some((self.edge_at(now), purpose));
                 }
                 () = sleep_until(grid.due()) => {
