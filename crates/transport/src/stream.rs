@@ -38,6 +38,8 @@ struct State {
     last_read: Option<u64>,
     /// Tokens that the server has told so far, event by event.
     told: u32,
+    /// True once text came without a count, so that a later count is not of its event alone.
+    uncounted: bool,
     finish: bool,
     done: bool,
 }
@@ -264,15 +266,19 @@ impl State {
         Ok(())
     }
 
-    /// Tokens of one event, where usage comes with each: the rise of the server's count.
+    /// Tokens of one event, where usage comes with each: the rise of the server's count. Servers that send usage once, on
+    /// the event with the finish reason, count the whole answer there, which is no token of that event.
     fn tokens(&mut self, chunk: &Chunk<'_>) -> Option<u32> {
         if chunk.kind == EventKind::Usage {
             return None;
         }
-        let total = chunk.usage?.completion_tokens?;
+        let Some(total) = chunk.usage.and_then(|usage| usage.completion_tokens) else {
+            self.uncounted |= chunk.kind.is_text();
+            return None;
+        };
         let rise = total.saturating_sub(self.told);
         self.told = self.told.max(total);
-        Some(rise)
+        (!self.uncounted).then_some(rise)
     }
 }
 

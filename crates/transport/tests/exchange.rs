@@ -191,6 +191,25 @@ async fn a_count_with_each_event_gives_its_tokens() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_count_that_comes_once_at_the_end_is_no_token_of_its_event() {
+    let trace = one(vec![
+        Step::Request,
+        write(HEAD),
+        Step::Wait(10),
+        delta("ab"),
+        Step::Wait(10),
+        delta("cd"),
+        Step::Wait(500),
+        event(r#"{"choices":[{"delta":{"content":""},"finish_reason":"stop"}],"usage":{"completion_tokens":4}}"#),
+        event("[DONE]"),
+        write(END),
+    ])
+    .await;
+    assert!(trace.events.iter().all(|event| event.tokens.is_none()), "{:?}", trace.events);
+    assert_eq!((trace.first_token, trace.last_token, trace.output_tokens), (ms(10), ms(20), Some(4)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_connection_is_kept_while_it_lives_and_replaced_when_it_is_stale() {
     let answer = || [Step::Request, write(HEAD), delta("x"), finish(), write(END)];
     let first: Vec<Step> = answer().into_iter().chain(answer()).collect();
