@@ -49,7 +49,11 @@ pub fn summarize(run: &RunData) -> Summary {
     let checks = of_levels.iter().fold(of_run.made, |sum, checks| sum.saturating_add(checks.made));
 
     let trusted = reconciliation.state != ReconciliationState::Mismatch;
-    let verdicts = bottlenecks(&measured, trusted);
+    let distrust: Vec<Option<&Flag>> = of_levels
+        .iter()
+        .map(|checks| checks.flags.iter().chain(&of_run.flags).find(|flag| withholds_budget(flag)))
+        .collect();
+    let verdicts = bottlenecks(&measured, trusted, &distrust);
     let (objectives, unreadable) = objectives(run);
     let pools = pools(&measured, &of_levels, &of_run.flags);
     let levels: Vec<LevelSummary> = measured
@@ -88,18 +92,31 @@ pub fn summarize(run: &RunData) -> Summary {
     }
 }
 
-/// Verdicts on the limit, in the order of `measured`.
-fn bottlenecks(measured: &[Measured<'_>], trusted: bool) -> Vec<Bottleneck> {
-    let budgets = || measured.iter().filter_map(|level| level.budget.as_ref().ok());
+/// True when a flag takes the server's part of the cycle budget away; a verdict must not show what a table must not.
+fn withholds_budget(flag: &Flag) -> bool {
+    flag.class == FlagClass::Invalid && flag.numbers.iter().any(|number| number == "cycle_service")
+}
+
+/// Verdicts on the limit, in the order of `measured`; `distrust` is the flag against each one's figures.
+fn bottlenecks(measured: &[Measured<'_>], trusted: bool, distrust: &[Option<&Flag>]) -> Vec<Bottleneck> {
+    let with_flags = || measured.iter().zip(distrust);
+    let budgets = || {
+        with_flags().filter(|(_, flag)| flag.is_none()).filter_map(|(level, _)| level.budget.as_ref().ok())
+    };
     let most = budgets().map(bottleneck::Budget::most_running).fold(0.0, f64::max);
-    measured
-        .iter()
-        .map(|level| {
+    with_flags()
+        .map(|(level, flag)| {
             let n = level.level.level;
             if !trusted {
                 return bottleneck::cannot_judge(
                     Some(n),
                     "client and server counts disagree, so the server's numbers are not about this load alone",
+                );
+            }
+            if let Some(flag) = flag {
+                return bottleneck::cannot_judge(
+                    Some(n),
+                    &format!("what the server says of itself failed a check ({})", flag.id),
                 );
             }
             let below = budgets().filter(|budget| budget.level < n).max_by_key(|budget| budget.level);
@@ -132,6 +149,9 @@ fn pools<'a>(measured: &[Measured<'a>], of_levels: &[Checks], of_run: &[Flag]) -
             let numbers =
                 flag.numbers.iter().filter(|_| !matches!(&*flag.id, "tokens_per_chunk" | "coalesced_events"));
             pool.withheld.extend(numbers.map(|number| (number.clone(), flag.id.clone())));
+        }
+        for flag in checks.flags.iter().filter(|flag| flag.id == integrity::COHORT_CUT) {
+            pool.withheld.extend(flag.numbers.iter().map(|number| (number.clone(), flag.id.clone())));
         }
     }
     pools.into_values().collect()

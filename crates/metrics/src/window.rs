@@ -2,7 +2,7 @@
 
 use crate::RunData;
 use crate::summary::Window;
-use plimsoll_record::{Nanos, Phase, PhaseEdge, PhaseMark, RequestRecord};
+use plimsoll_record::{FailureKind, Nanos, Phase, PhaseEdge, PhaseMark, RequestRecord};
 use std::collections::BTreeMap;
 
 /// One level and repeat: its window and its records.
@@ -17,6 +17,8 @@ pub(crate) struct Level<'a> {
     pub requests: Vec<&'a RequestRecord>,
     /// The measured ones, failures included, by intended start.
     pub cohort: Vec<&'a RequestRecord>,
+    /// True when the measured requests were not all followed to their end, so that long ones are missing.
+    pub cut: bool,
 }
 
 impl Level<'_> {
@@ -48,6 +50,9 @@ pub(crate) fn levels(run: &RunData) -> Vec<Level<'_>> {
         .map(|(key, mut level)| {
             (level.level, level.repeat) = key;
             level.window = marks.get(&key).and_then(|marks| window(marks));
+            let ended = |mark: &&PhaseMark| matches!(mark.edge, PhaseEdge::Drain | PhaseEdge::LevelEnd);
+            level.cut = !marks.get(&key).is_some_and(|marks| marks.iter().any(ended))
+                || level.cohort.iter().any(|r| r.outcome.failure() == Some(FailureKind::Cancelled));
             // An order of their own makes the result independent of the order in which requests ended.
             level.requests.sort_by_key(|request| (request.due_ns, request.slot, request.id));
             level.cohort.sort_by_key(|request| (request.due_ns, request.slot, request.id));

@@ -6,9 +6,9 @@ use plimsoll_metrics::{
     BottleneckKind, FlagClass, KneeState, ReconciliationState, RunData, RunState, Summary, Verdict, summarize,
 };
 use plimsoll_record::{
-    Connection, Counter, EventKind, FinishReason, Gauge, Histogram, HistogramName, Nanos, Outcome, Phase,
-    PhaseEdge, PhaseMark, Plan, RECORD_SCHEMA, RequestRecord, Sample, SampleOutcome, SampleTrigger,
-    StreamEvent, TokenSource,
+    Connection, Counter, EventKind, FailureKind, FinishReason, Gauge, Histogram, HistogramName, Nanos,
+    Outcome, Phase, PhaseEdge, PhaseMark, Plan, RECORD_SCHEMA, RequestRecord, Sample, SampleOutcome,
+    SampleTrigger, StreamEvent, TokenSource,
 };
 
 const SLOTS: u32 = 4;
@@ -49,6 +49,7 @@ fn simulate(run: &mut RunData, level: u32, start: u64, gap_ms: u64) {
     let (open, close) = (start + WINDOW_MS.0, start + WINDOW_MS.1);
     run.phases.push(PhaseMark::of_level(ms(open), PhaseEdge::WindowOpen, level, 0));
     run.phases.push(PhaseMark::of_level(ms(close), PhaseEdge::WindowClose, level, 0));
+    run.phases.push(PhaseMark::of_level(ms(close + 10_000), PhaseEdge::Drain, level, 0));
     let mut users: Vec<u64> =
         (0..u64::from(level)).map(|user| start + user * SERVICE_MS / u64::from(level)).collect();
     let mut free = vec![start; SLOTS as usize];
@@ -276,6 +277,45 @@ fn a_killed_run_says_so() {
 }
 
 #[test]
+fn a_level_cut_off_before_its_requests_ended_passes_no_objective() {
+    let whole = RunData {
+        plan: Plan { slo: Some("ttft p95 < 100ms".to_owned()), ..Plan::default() },
+        ..run(&[1, 2], 0)
+    };
+    let verdicts = |run: &RunData| {
+        let summary = summarize(run);
+        let verdicts: Vec<_> = summary.slo[0].levels.iter().map(|level| level.verdict).collect();
+        (verdicts, has(&summary, "cohort_cut"))
+    };
+    assert_eq!(verdicts(&whole), (vec![Verdict::Pass, Verdict::Pass], false));
+    let mut killed = whole.clone();
+    killed.phases.retain(|mark| mark.level != Some(2) || mark.edge != PhaseEdge::Drain);
+    assert_eq!(verdicts(&killed), (vec![Verdict::Pass, Verdict::Inconclusive], true));
+    let mut stopped = whole;
+    let last = stopped.requests.iter_mut().rfind(|r| r.level == 2 && r.phase == Phase::Measure).unwrap();
+    last.outcome = Outcome::Failed { kind: FailureKind::Cancelled, message: String::new() };
+    assert_eq!(verdicts(&stopped), (vec![Verdict::Pass, Verdict::Inconclusive], true));
+}
+
+#[test]
+fn failures_without_a_token_count_leave_no_throughput() {
+    let class_with = |failures: usize| {
+        let mut run = run(&[1, 2], 0);
+        let measured = |r: &&mut RequestRecord| r.level == 2 && r.phase == Phase::Measure;
+        for record in run.requests.iter_mut().filter(measured).skip(5).take(failures) {
+            record.outcome = Outcome::Failed { kind: FailureKind::Truncated, message: String::new() };
+            record.output_tokens = None;
+        }
+        let summary = summarize(&run);
+        let flag = summary.levels[1].flags.iter().find(|flag| flag.id == "uncounted_tokens");
+        (flag.map(|flag| flag.class), value(&summary, 2, "output_tok_s").is_some())
+    };
+    assert_eq!(class_with(0), (None, true));
+    assert_eq!(class_with(1), (Some(FlagClass::Warn), true));
+    assert_eq!(class_with(20), (Some(FlagClass::Invalid), false));
+}
+
+#[test]
 fn a_level_that_is_missing() {
     let mut run = run(&[1, 2], 0);
     run.plan.concurrency.push(4);
@@ -296,6 +336,8 @@ fn a_restarted_server() {
     assert!(has(&summary, "server_restarted"));
     assert!(summary.flags.iter().any(|flag| flag.class == FlagClass::Invalid));
     assert_eq!(value(&summary, 1, "server_running"), None);
+    // No verdict shows the figures that the table withholds.
+    assert!(summary.levels.iter().all(|level| level.bottleneck.kind == BottleneckKind::CannotJudge));
 }
 
 #[test]

@@ -1,12 +1,18 @@
 use super::{Checks, families, invalid, named, of_server, performance, warn};
 use crate::RunData;
 use crate::bottleneck::SCRAPES;
-use crate::latency::COALESCED;
+use crate::latency::{COALESCED, FAMILIES};
 use crate::level::{Inside, Measured};
 use crate::quantile::{CONFIDENCE, interval_ranks, type7};
 use crate::summary::Flag;
 use plimsoll_record::{RequestRecord, TokenSource};
 use std::collections::BTreeMap;
+
+/// The flag of a level whose measured requests were not followed to their end.
+pub(crate) const COHORT_CUT: &str = "cohort_cut";
+
+/// Share of the requests in a window whose tokens nobody counted, above which the throughput is no throughput.
+const UNCOUNTED: f64 = 0.01;
 
 /// The checks of one level.
 pub(crate) fn check(measured: &Measured<'_>, run: &RunData) -> Checks {
@@ -16,6 +22,13 @@ pub(crate) fn check(measured: &Measured<'_>, run: &RunData) -> Checks {
             "window_not_closed",
             named(&["output_tok_s", "input_tok_s", "req_s", "in_flight"]),
             "The measured window never closed, so there is no throughput; latencies are of the requests that ended. Run the level again.".to_owned(),
+        )
+    }));
+    checks.check(measured.level.cut.then(|| {
+        warn(
+            COHORT_CUT,
+            families(&FAMILIES),
+            "The level was cut off before all measured requests had ended. The long ones are missing from its latencies, and no SLO is judged by it. Run the level again.".to_owned(),
         )
     }));
     if let Some(inside) = &measured.inside {
@@ -62,12 +75,15 @@ fn inside_window(checks: &mut Checks, measured: &Measured<'_>, inside: &Inside, 
         }));
     }
     if inside.output.uncounted_failures > 0 {
-        checks.check(Some(warn(
+        let missing = inside.output.uncounted_failures;
+        let share = missing as f64 / (missing + inside.output.requests) as f64;
+        let class = if share > UNCOUNTED { invalid } else { warn };
+        checks.check(Some(class(
             "uncounted_tokens",
             named(&["output_tok_s"]),
             format!(
-                "{} failed requests streamed in the window without a token count; output tok/s leaves their tokens out.",
-                inside.output.uncounted_failures
+                "{missing} failed requests ({:.1} %) streamed in the window without a token count; output tok/s leaves their tokens out.",
+                100.0 * share
             ),
         )));
     }

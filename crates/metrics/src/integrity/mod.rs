@@ -3,7 +3,7 @@
 mod level;
 mod run;
 
-pub(crate) use level::check as check_level;
+pub(crate) use level::{COHORT_CUT, check as check_level};
 pub(crate) use run::{RunChecks, check as check_run};
 
 use crate::latency::{FAMILIES, QUANTILES};

@@ -53,7 +53,7 @@ pub(crate) fn judge(objective: &Objective, pool: &Pool<'_>) -> SloLevel {
             percent(ok as f64 / n as f64),
             if objective.clauses.len() > 1 { "all clauses" } else { "it" },
             percent(lower),
-            percent(upper),
+            percent_above(upper),
             percent(target),
         ),
     }];
@@ -170,6 +170,12 @@ fn percent(share: f64) -> String {
     format!("{:.2} %", hundredths / 100.0)
 }
 
+/// The same for an upper bound, which must not be shown lower than it is.
+fn percent_above(share: f64) -> String {
+    let hundredths = libm::ceil(share * 1e4 - 1e-6).abs();
+    format!("{:.2} %", hundredths / 100.0)
+}
+
 const fn state(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "Pass",
@@ -205,6 +211,13 @@ mod tests {
     }
 
     /// Counts from scipy's Clopper-Pearson bounds.
+    #[test]
+    fn bounds_are_rounded_outwards() {
+        assert_eq!((percent(0.009_97), percent_above(0.009_97)), ("0.99 %".to_owned(), "1.00 %".to_owned()));
+        assert_eq!((percent(0.95), percent_above(0.95)), ("95.00 %".to_owned(), "95.00 %".to_owned()));
+        assert_eq!((percent_above(0.0), percent_above(1.0)), ("0.00 %".to_owned(), "100.00 %".to_owned()));
+    }
+
     #[test]
     fn three_states() {
         for (n, pass, fail) in [(100, 99, 90), (200, 196, 184), (500, 484, 466), (1000, 962, 937)] {
