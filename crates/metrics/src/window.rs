@@ -19,6 +19,8 @@ pub(crate) struct Level<'a> {
     pub cohort: Vec<&'a RequestRecord>,
     /// True when the measured requests were not all followed to their end, so that long ones are missing.
     pub cut: bool,
+    /// True when the level has no end: the requests that were in flight then left no record.
+    pub killed: bool,
 }
 
 impl Level<'_> {
@@ -51,7 +53,8 @@ pub(crate) fn levels(run: &RunData) -> Vec<Level<'_>> {
             (level.level, level.repeat) = key;
             level.window = marks.get(&key).and_then(|marks| window(marks));
             let ended = |mark: &&PhaseMark| matches!(mark.edge, PhaseEdge::Drain | PhaseEdge::LevelEnd);
-            level.cut = !marks.get(&key).is_some_and(|marks| marks.iter().any(ended))
+            level.killed = !marks.get(&key).is_some_and(|marks| marks.iter().any(ended));
+            level.cut = level.killed
                 || level.cohort.iter().any(|r| r.outcome.failure() == Some(FailureKind::Cancelled));
             // An order of their own makes the result independent of the order in which requests ended.
             level.requests.sort_by_key(|request| (request.due_ns, request.slot, request.id));

@@ -291,6 +291,9 @@ fn a_level_cut_off_before_its_requests_ended_passes_no_objective() {
     let mut killed = whole.clone();
     killed.phases.retain(|mark| mark.level != Some(2) || mark.edge != PhaseEdge::Drain);
     assert_eq!(verdicts(&killed), (vec![Verdict::Pass, Verdict::Inconclusive], true));
+    let summary = summarize(&killed);
+    assert_eq!((value(&summary, 2, "output_tok_s"), value(&summary, 2, "in_flight")), (None, None));
+    assert_eq!(summary.bottleneck.kind, BottleneckKind::CannotJudge);
     let mut stopped = whole;
     let last = stopped.requests.iter_mut().rfind(|r| r.level == 2 && r.phase == Phase::Measure).unwrap();
     last.outcome = Outcome::Failed { kind: FailureKind::Cancelled, message: String::new() };

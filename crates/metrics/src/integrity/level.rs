@@ -31,6 +31,15 @@ pub(crate) fn check(measured: &Measured<'_>, run: &RunData) -> Checks {
             "The level was cut off before all measured requests had ended. The long ones are missing from its latencies, and no SLO is judged by it. Run the level again.".to_owned(),
         )
     }));
+    checks.check((measured.level.killed && measured.inside.is_some()).then(|| {
+        let mut numbers = named(&["output_tok_s", "input_tok_s", "req_s", "in_flight", "in_flight_peak"]);
+        numbers.extend(named(&["cycle_client", "cycle_network", "cycle_queue", "cycle_service"]));
+        invalid(
+            "records_missing",
+            numbers,
+            "The run was killed before the level's end, so requests that were in flight in the window left no record. Run the level again.".to_owned(),
+        )
+    }));
     if let Some(inside) = &measured.inside {
         inside_window(&mut checks, measured, inside, run);
     }
