@@ -184,7 +184,7 @@ pub(crate) fn judge(
     let shares: Vec<String> = budget
         .parts()
         .iter()
-        .map(|(name, part)| format!("{name} {:.0} %", 100.0 * part / f64::from(level)))
+        .map(|(name, part)| format!("{name} {:.0} %", whole(100.0 * part / f64::from(level))))
         .collect();
     let mut text = vec![
         headline(kind).to_owned(),
@@ -238,6 +238,11 @@ pub(crate) fn cannot_judge(level: Option<u32>, reason: &str) -> Bottleneck {
     }
 }
 
+/// Rounded, without a negative zero.
+fn whole(percent: f64) -> f64 {
+    percent.round() + 0.0
+}
+
 fn headline(kind: BottleneckKind) -> &'static str {
     match kind {
         BottleneckKind::ServerSlots => "The server's batch is full and requests wait.",
@@ -249,7 +254,7 @@ fn headline(kind: BottleneckKind) -> &'static str {
         BottleneckKind::Network => {
             "The time goes between client and engine: network, proxy or the server's front end, not its batch."
         }
-        BottleneckKind::UnderLoaded => "Nothing waits and the server would take more.",
+        BottleneckKind::UnderLoaded => "Nothing waits: the server serves this load as it comes.",
         BottleneckKind::CannotJudge => "Cannot be judged.",
     }
 }

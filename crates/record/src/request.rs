@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct RequestRecord {
     /// [`crate::RECORD_SCHEMA`].
     pub schema: u32,
-    /// Number of the request in its level and repeat, from 0; with these it names the planned request.
+    /// Number of the request, from 0, in its stream: that of the warm-up, or that of all others. With level, repeat and
+    /// stream it names the planned request.
     pub id: u64,
     /// The level's concurrency.
     pub level: u32,

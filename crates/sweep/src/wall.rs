@@ -1,17 +1,24 @@
 //! The one place that reads the wall clock: one stamp a run.
 
 use jiff::Timestamp;
+use plimsoll_transport::Clock;
 
-/// The wall-clock anchor of a run.
+/// The wall-clock anchor of a run: the zero of its clock.
 #[derive(Clone, Debug)]
 pub struct WallStamp {
     timestamp: Timestamp,
+    clock: Clock,
 }
 
 impl WallStamp {
     /// Now.
     pub fn now() -> Self {
-        Self { timestamp: Timestamp::now() }
+        Self { timestamp: Timestamp::now(), clock: Clock::start() }
+    }
+
+    /// The clock that started at this instant.
+    pub const fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// Whole seconds, RFC 3339, UTC.

@@ -6,7 +6,7 @@ use crate::{
 };
 use plimsoll_driver::Stop;
 use plimsoll_record::{Environment, Plan, RequestRecord, TokenSource};
-use plimsoll_transport::{Clock, MemoryDial, Secret};
+use plimsoll_transport::{MemoryDial, Secret};
 use std::sync::Arc;
 
 /// How the server is reached.
@@ -32,7 +32,7 @@ pub struct Setup {
     pub key: Option<Secret>,
     /// Ends the sweep early.
     pub stop: Stop,
-    /// The run's wall-clock stamp.
+    /// The run's wall-clock stamp, taken where the run begins.
     pub wall: WallStamp,
     /// The client's name and version.
     pub client: String,
@@ -53,8 +53,8 @@ pub struct Done {
 
 /// Runs a sweep from the preflight to the report.
 pub async fn sweep(setup: Setup, observer: &mut dyn Observer) -> Result<Done, SweepError> {
-    let clock = Clock::start();
     let Setup { resolved, link, key, stop, wall, client, argv } = setup;
+    let clock = wall.clock();
     let files = preflight::Files::read(&resolved.plan)?;
     let mut ready: Ready = preflight::look(&resolved, &link, key.as_ref(), &files, clock, observer).await?;
     ready.conditions.environment = environment(&wall, &link, &resolved, client, argv);

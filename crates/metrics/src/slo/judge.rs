@@ -23,6 +23,9 @@ enum Met {
     Unknown,
 }
 
+/// The flag of a level at which fewer requests were in flight than asked.
+const LESS_LOAD: &str = "in_flight_low";
+
 /// Judges an objective at a level: the share of measured requests that met all clauses together, with one-sided
 /// Clopper-Pearson bounds, against the largest of the clauses' shares.
 pub(crate) fn judge(objective: &Objective, pool: &Pool<'_>) -> SloLevel {
@@ -39,12 +42,16 @@ pub(crate) fn judge(objective: &Objective, pool: &Pool<'_>) -> SloLevel {
     let (ok, unknown) = counts(&joint);
     // A request that cannot be judged is a miss for the lower bound and a success for the upper one.
     let (lower, upper) = (lower_bound(ok, n, CONFIDENCE), upper_bound(ok + unknown, n, CONFIDENCE));
-    let invalid = pool.withheld.iter().find(|(number, _)| {
+    let concerns = |(number, _): &&(String, String)| {
         objective.clauses.iter().any(|clause| {
             number.strip_prefix(clause.metric.name()).is_some_and(|suffix| suffix.starts_with('_'))
         })
-    });
-    let verdict = if invalid.is_some() { Verdict::Inconclusive } else { three_state(lower, upper, target) };
+    };
+    let measured = three_state(lower, upper, target);
+    // What fails at less load than asked fails at the load asked.
+    let stands = |flag: &str| measured == Verdict::Fail && flag == LESS_LOAD;
+    let invalid = pool.withheld.iter().filter(concerns).find(|(_, flag)| !stands(flag));
+    let verdict = if invalid.is_some() { Verdict::Inconclusive } else { measured };
     let mut text = vec![match (n, lower, upper) {
         (0, ..) | (_, None, _) | (_, _, None) => "No request was measured.".to_owned(),
         (_, Some(lower), Some(upper)) => format!(
@@ -289,6 +296,11 @@ mod tests {
         };
         assert_eq!(judge(&objective, &pool("ttft_p95")).verdict, Verdict::Inconclusive);
         assert_eq!(judge(&objective, &pool("tpot_p95")).verdict, Verdict::Pass);
+        // What fails at less load than asked fails at the load asked; a late sender proves nothing.
+        let strict = Slo::parse("ttft p95 < 1ms").unwrap().remove(0);
+        assert_eq!(judge(&strict, &pool("ttft_p95")).verdict, Verdict::Fail);
+        let late = Pool { withheld: vec![("ttft_p95".to_owned(), "send_delay".to_owned())], ..pool("") };
+        assert_eq!(judge(&strict, &late).verdict, Verdict::Inconclusive);
     }
 
     /// Seeded: at a true share of exactly the target or just under it, a pass is at most the stated error.

@@ -7,8 +7,10 @@ use plimsoll_wire::url::BaseUrl;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How long a server may take to become idle.
-const IDLE_WAIT: Duration = Duration::from_secs(2);
+/// How long a server must be seen idle: its gauges may lag behind its load.
+const IDLE_FOR: Duration = Duration::from_secs(2);
+/// How long a server may take to become so.
+const IDLE_WAIT: Duration = Duration::from_secs(6);
 
 /// Finds the metrics page and what it shows, and whether the server is idle. A page that the user named must be there;
 /// one that was only guessed may be missing.
@@ -82,22 +84,26 @@ fn describe(notes: Notes, conditions: &mut Conditions) {
     }
 }
 
-/// Is the server idle, now or within a moment? Absent when its gauges do not say.
+/// Is the server idle, or does it become so within a moment? Absent when its gauges do not say.
 async fn idle(scraper: &Scraper, mut sample: Sample, conditions: &mut Conditions) -> Option<bool> {
-    let until = Instant::now() + IDLE_WAIT;
+    let mut quiet_since = Instant::now();
+    let until = quiet_since + IDLE_WAIT;
     loop {
         let running = *sample.gauges.get(&Gauge::Running)?;
         let waiting = sample.gauges.get(&Gauge::Waiting).copied().unwrap_or(0.0);
-        if running == 0.0 && waiting == 0.0 {
+        let now = Instant::now();
+        if running != 0.0 || waiting != 0.0 {
+            quiet_since = now;
+        } else if now - quiet_since >= IDLE_FOR {
             return Some(true);
         }
-        if Instant::now() >= until {
+        if now >= until {
             conditions.notes.push(format!(
-                "other load was present before the start: {running} requests running and {waiting} waiting"
+                "other load was present before the start; last seen: {running} requests running and {waiting} waiting"
             ));
             return Some(false);
         }
-        sleep(IDLE_WAIT / 4).await;
+        sleep(IDLE_FOR / 4).await;
         sample = scraper.scrape_once(SampleTrigger::Edge).await;
     }
 }
