@@ -56,7 +56,7 @@ pub async fn fetch(
     match timeout(limits.time, fetch_unbounded(dial, head, path, body, limits.body)).await {
         Ok(reply) => reply,
         Err(_) => {
-            Err(TransportError::timeout(format!("no complete answer from {path} within {:?}", limits.time)))
+            Err(TransportError::timeout(format!("no complete answer from {path} within {:.1?}", limits.time)))
         }
     }
 }
@@ -92,7 +92,9 @@ async fn fetch_unbounded(
     let headers = response
         .headers()
         .iter()
-        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
+        .filter_map(|(name, value)| {
+            Some((name.as_str().to_owned(), head.blot_text(value.to_str().ok()?.to_owned())))
+        })
         .collect();
     let mut incoming = response.into_body();
     let mut bytes = BytesMut::new();
@@ -106,5 +108,6 @@ async fn fetch_unbounded(
         bytes.extend_from_slice(&data);
     }
     let sent = sensor.first_write().unwrap_or(first_byte);
-    Ok(Reply { status, headers, body: bytes.freeze(), sent, first_byte, ended: sensor.last_read() })
+    let body = head.blot_body(bytes.freeze());
+    Ok(Reply { status, headers, body, sent, first_byte, ended: sensor.last_read() })
 }

@@ -47,6 +47,7 @@ impl Slot {
         let Some(connection) = self.connection.as_mut() else { return };
         self.served = true;
         let reusable = exchange::run(connection, request, clock, self.limits, LINGER, trace).await;
+        self.head.blot(trace);
         if !reusable {
             self.connection = None;
         }
@@ -64,6 +65,7 @@ impl Slot {
         }
         trace.end = Some(clock.now());
         trace.fail(kind, message);
+        self.head.blot(trace);
     }
 
     /// A connection that can take a request: the old one if it is alive, else a new one.
