@@ -17,6 +17,9 @@ pub struct RunFolder {
 impl RunFolder {
     /// Makes `<out>/<time>-<model>`; with a number behind it if that is taken.
     pub fn create(out: &Path, started: &WallStamp, model: &str) -> Result<Self, SweepError> {
+        if out.exists() && !out.is_dir() {
+            return Err(SweepError::usage(format!("--out: {} is not a folder", out.display())));
+        }
         fs::create_dir_all(out).map_err(|error| SweepError::write(out, &error))?;
         let name = format!("{}-{}", started.folder(), file_name(model));
         for attempt in 1..1000 {
@@ -124,6 +127,13 @@ fn file_name(model: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_no_place_for_runs() {
+        let error = RunFolder::create(Path::new("/dev/null"), &WallStamp::now(), "m").unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::Usage);
+        assert_eq!(error.to_string(), "--out: /dev/null is not a folder");
+    }
 
     #[test]
     fn a_model_name_cannot_leave_the_folder() {

@@ -1,5 +1,6 @@
 //! Before the load: can the server be used, and as what?
 
+mod descriptors;
 mod files;
 mod metrics;
 mod probe;
@@ -38,6 +39,7 @@ pub async fn look(
     observer: &mut dyn Observer,
 ) -> Result<Ready, SweepError> {
     let plan = &resolved.plan;
+    descriptors::check(plan, link)?;
     let server = Server::reach(link, plan.url.as_deref(), key).await?;
     observer.event(SweepEvent::Preflight(format!("looking at {}", server.shown())));
     let time = plan.timeout.duration().min(Duration::from_secs(10));
