@@ -61,8 +61,7 @@ pub enum Command {
 /// Help and version go to standard output; a wrong command line becomes one line.
 pub fn refuse(error: &clap::Error) -> Exit {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        terminal::print(&error.to_string());
-        return Exit::Done;
+        return terminal::print(&error.to_string()).map_or_else(|failure| failure.exit(), |()| Exit::Done);
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         terminal::say(&error.to_string());

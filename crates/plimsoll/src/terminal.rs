@@ -1,15 +1,27 @@
 //! Output. What came from a server or a file cannot move the cursor, and a closed pipe is no panic.
 
+use crate::failure::Failure;
 use std::io::{self, Write};
 
-/// Prints to standard output. A reader that has gone away, as `head` does, ends the printing silently.
-pub fn print(text: &str) {
-    write(&mut io::stdout().lock(), text);
+/// Prints to standard output. A reader that has gone away, as `head` does, ends the printing silently; a full disk does
+/// not.
+pub fn print(text: &str) -> Result<(), Failure> {
+    printed(write(&mut io::stdout().lock(), text))
+}
+
+fn printed(written: io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::other(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Prints a line to standard error.
 pub fn say(text: &str) {
-    write(&mut io::stderr().lock(), &format!("{text}\n"));
+    // There is nowhere left to tell of a failure.
+    let _ = write(&mut io::stderr().lock(), &format!("{text}\n"));
 }
 
 /// Prints an error to standard error.
@@ -17,9 +29,8 @@ pub fn error(text: &str) {
     say(&format!("error: {text}"));
 }
 
-fn write(out: &mut dyn Write, text: &str) {
-    // There is nowhere left to tell of a failure.
-    let _ = out.write_all(plain(text).as_bytes()).and_then(|()| out.flush());
+fn write(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    out.write_all(plain(text).as_bytes()).and_then(|()| out.flush())
 }
 
 /// Text without control characters, line ends apart, and without characters that turn the writing direction.
@@ -47,20 +58,11 @@ mod tests {
         assert_eq!(plain("한국어 é"), "한국어 é");
     }
 
-    struct Closed;
-
-    impl Write for Closed {
-        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            Err(io::ErrorKind::BrokenPipe.into())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     #[test]
-    fn a_closed_pipe_is_no_panic() {
-        write(&mut Closed, "text");
+    fn a_closed_pipe_is_no_failure_and_a_full_disk_is_one() {
+        assert!(printed(Err(io::ErrorKind::BrokenPipe.into())).is_ok());
+        let failure = printed(Err(io::ErrorKind::StorageFull.into())).unwrap_err();
+        assert_eq!(failure.exit(), crate::Exit::Other);
+        assert!(failure.to_string().contains("standard output"));
     }
 }

@@ -26,7 +26,7 @@ pub fn check(flags: &CheckFlags) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Invalid, "stopped before the check was complete"));
     };
     let report = report?;
-    terminal::print(&text(&report));
+    terminal::print(&text(&report))?;
     let failed = report.has_failed();
     Ok(if failed { Exit::Target } else { Exit::Done })
 }

@@ -23,7 +23,7 @@ pub fn mock(flags: &MockFlags) -> Result<Exit, Failure> {
         handle.url(),
         engine.model,
         engine.max_num_seqs
-    ));
+    ))?;
     let stop = Stop::new();
     runtime::drive(&stop, || true, stop.wait())?;
     drop(handle);

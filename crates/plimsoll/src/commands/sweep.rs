@@ -27,8 +27,8 @@ pub fn sweep(flags: &SweepFlags, argv: Vec<String>) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Invalid, "stopped before the load began; nothing was measured"));
     };
     let done = done?;
-    terminal::print(&done.rendered.table);
-    terminal::print(&format!("\nrun folder: {}\n", done.folder.path().display()));
+    terminal::print(&done.rendered.table)?;
+    terminal::print(&format!("\nrun folder: {}\n", done.folder.path().display()))?;
     Ok(Exit::of_summary(&done.rendered.summary))
 }
 
