@@ -14,7 +14,8 @@ pub enum Exit {
     Usage,
     /// 3: the server cannot be used: unreachable, not an LLM server, without the model, refusing the key.
     Target,
-    /// 4: the run is invalid: incomplete, interrupted, given up, or with an integrity flag INVALID on the whole run.
+    /// 4: the run is invalid: incomplete, interrupted, given up, without one complete answer, or with an
+    /// integrity flag INVALID on the whole run.
     Invalid,
     /// 5: an SLO has failed: the one level that it names, or, when it names none, every level.
     Slo,
@@ -44,6 +45,8 @@ impl Exit {
             Self::Invalid
         } else if summary.slo.iter().any(failed) {
             Self::Slo
+        } else if !summary.levels.is_empty() && summary.levels.iter().all(|level| level.ok == 0) {
+            Self::Invalid
         } else {
             Self::Done
         }
@@ -75,7 +78,8 @@ impl From<ErrorKind> for Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_metrics::{RunData, SloLevel, summarize};
+    use plimsoll_metrics::{Bottleneck, BottleneckKind, LevelSummary, RunData, SloLevel, summarize};
+    use std::collections::BTreeMap;
 
     fn objective(verdicts: &[Verdict]) -> SloVerdict {
         let level = |verdict: &Verdict| SloLevel {
@@ -110,6 +114,32 @@ mod tests {
         assert_eq!(exit(|summary| (summary.state, summary.slo) = (partial, fail())), Exit::Invalid);
         assert_eq!(exit(|summary| summary.flags.push(flag(FlagClass::Invalid))), Exit::Invalid);
         assert_eq!(exit(|summary| summary.flags.push(flag(FlagClass::Warn))), Exit::Done);
+    }
+
+    #[test]
+    fn a_run_without_one_complete_answer_measures_nothing() {
+        let level = |ok| LevelSummary {
+            level: 1,
+            repeat: 0,
+            window: None,
+            n: 8,
+            ok,
+            failures: BTreeMap::new(),
+            numbers: Vec::new(),
+            bottleneck: Bottleneck {
+                kind: BottleneckKind::CannotJudge,
+                level: None,
+                text: String::new(),
+                figures: BTreeMap::new(),
+            },
+            flags: Vec::new(),
+        };
+        assert_eq!(exit(|summary| summary.levels = vec![level(0), level(0)]), Exit::Invalid);
+        assert_eq!(exit(|summary| summary.levels = vec![level(0), level(1)]), Exit::Done);
+        let failed = |summary: &mut Summary| {
+            (summary.levels, summary.slo) = (vec![level(0)], vec![objective(&[Verdict::Fail])]);
+        };
+        assert_eq!(exit(failed), Exit::Slo);
     }
 
     #[test]
