@@ -190,7 +190,7 @@ pub(crate) fn judge(
         headline(kind).to_owned(),
         format!("At {level} in flight: {}.", shares.join(", ")),
         format!(
-            "The server ran {:.2} requests on average (most seen: {most:.1}) and {:.2} waited ({}, n = {}); of {level} slots the client held {:.2} back and {:.2} were between client and engine.",
+            "The server ran {:.2} requests on average (at most {most:.1} at any level) and {:.2} waited ({}, n = {}); of {level} slots the client held {:.2} back and {:.2} were between client and engine.",
             budget.service,
             budget.queue,
             budget.basis.source(),

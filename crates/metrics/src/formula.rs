@@ -144,7 +144,7 @@ const FORMULAS: &[Formula] = &[
     ),
     formula(
         "req_s",
-        "complete requests that ended in [t0, t1) / (t1 - t0)",
+        "complete requests that ended in (t0, t1] / (t1 - t0)",
         "windowed throughput, every phase's requests",
     ),
     formula(

@@ -71,7 +71,7 @@ pub(crate) fn input(window: Window, requests: &[&RequestRecord]) -> Option<(u64,
 
 /// Complete requests whose end lies inside the window.
 pub(crate) fn completions(window: Window, requests: &[&RequestRecord]) -> u64 {
-    requests.iter().filter(|request| request.outcome.is_ok() && window.contains(request.end_ns)).count()
+    requests.iter().filter(|request| request.outcome.is_ok() && window.contains_end(request.end_ns)).count()
         as u64
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn peak_in_flight(window: Window, requests: &[&RequestRecord]) -> u64
 pub(crate) fn little_gap(window: Window, requests: &[&RequestRecord], in_flight: f64) -> Option<f64> {
     let mut ended = 0_u64;
     let mut stay = 0_u128;
-    for request in requests.iter().filter(|request| window.contains(request.end_ns)) {
+    for request in requests.iter().filter(|request| window.contains_end(request.end_ns)) {
         let Some(sent) = request.sent_ns else { continue };
         ended += 1;
         stay += u128::from(request.end_ns.since(sent).0);
@@ -169,8 +169,8 @@ mod tests {
         let request = Request::new(0).tokens_at(&[5, 25]).build();
         assert_eq!(input(window(0, 10), &[&request]), Some((10, 1)));
         assert_eq!(input(window(10, 30), &[&request]), Some((0, 0)));
-        assert_eq!(completions(window(0, 25), &[&request]), 0);
-        assert_eq!(completions(window(25, 26), &[&request]), 1);
+        assert_eq!(completions(window(0, 25), &[&request]), 1);
+        assert_eq!(completions(window(25, 26), &[&request]), 0);
         let mut unknown = request;
         unknown.input_tokens = None;
         assert_eq!(input(window(0, 10), &[&unknown]), None);

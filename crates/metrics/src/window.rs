@@ -79,6 +79,12 @@ impl Window {
         (self.close_ns - self.open_ns).as_secs_f64()
     }
 
+    /// True for `t0 < at <= t1`: for ends of requests. A closed loop opens and closes its window at the end of a request; the one
+    /// at t0 belongs to what came before, the one at t1 to the window.
+    pub fn contains_end(&self, at: Nanos) -> bool {
+        self.open_ns < at && at <= self.close_ns
+    }
+
     /// True for `t0 <= at < t1`.
     pub fn contains(&self, at: Nanos) -> bool {
         self.open_ns <= at && at < self.close_ns
@@ -123,6 +129,7 @@ mod tests {
     fn half_open() {
         let window = Window { open_ns: ms(10), close_ns: ms(30) };
         assert!(window.contains(ms(10)) && !window.contains(ms(30)));
+        assert!(!window.contains_end(ms(10)) && window.contains_end(ms(30)) && !window.contains_end(ms(31)));
         assert_eq!(window.overlap(ms(0), ms(40)), ms(20).0);
         assert_eq!(window.overlap(ms(25), ms(12)), 0);
         assert_eq!(window.overlap(ms(31), ms(40)), 0);

@@ -400,3 +400,25 @@ fn a_window_shorter_than_a_request_has_no_rates() {
     assert!(value(&summary, 2, "output_tok_s").is_some(), "{:?}", summary.levels[1].flags);
     assert_eq!(summary.levels[0].bottleneck.kind, BottleneckKind::CannotJudge);
 }
+
+#[test]
+fn a_record_that_stands_twice_is_no_second_request() {
+    let mut run = run(&[1, 2], 0);
+    let measured = run.requests.iter().find(|record| record.phase == Phase::Measure).unwrap().clone();
+    run.requests.push(measured);
+    run.samples.clear();
+    let summary = summarize(&run);
+    assert!(has(&summary, "duplicate_records"));
+    assert_eq!(value(&summary, 1, "ttft_p50"), None);
+}
+
+#[test]
+fn a_line_lost_after_the_end_voids_the_rates() {
+    let mut run = run(&[1, 2], 0);
+    run.bad_lines = 1;
+    let summary = summarize(&run);
+    let flag = summary.flags.iter().find(|flag| flag.id == "bad_lines").unwrap();
+    assert_eq!(flag.class, FlagClass::Invalid);
+    assert_eq!(value(&summary, 1, "output_tok_s"), None);
+    assert!(value(&summary, 1, "ttft_p50").is_some());
+}

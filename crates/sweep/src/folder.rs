@@ -2,7 +2,7 @@
 
 use crate::{SweepError, plan::parse_plan, wall::WallStamp};
 use plimsoll_metrics::RunData;
-use plimsoll_record::{Conditions, Plan, files, read_lines};
+use plimsoll_record::{Conditions, PhaseMark, Plan, RECORD_SCHEMA, RequestRecord, Sample, files, read_lines};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -85,12 +85,25 @@ impl RunFolder {
     pub fn read(&self) -> Result<RunData, SweepError> {
         let plan = parse_plan(&self.file(files::PLAN), &self.text(files::PLAN)?)?;
         let conditions = self.text(files::CONDITIONS)?;
-        let conditions = serde_json::from_str(&conditions).map_err(|error| {
+        let conditions: Conditions = serde_json::from_str(&conditions).map_err(|error| {
             SweepError::usage(format!("{}: {error}", self.file(files::CONDITIONS).display()))
         })?;
         let requests = read_lines(&self.bytes(files::REQUESTS)?);
         let phases = read_lines(&self.bytes(files::PHASES)?);
         let samples = read_lines(&self.bytes(files::SAMPLES)?);
+        let version = [
+            (files::CONDITIONS, newer([conditions.schema])),
+            (files::REQUESTS, newer(requests.records.iter().map(|record: &RequestRecord| record.schema))),
+            (files::PHASES, newer(phases.records.iter().map(|mark: &PhaseMark| mark.schema))),
+            (files::SAMPLES, newer(samples.records.iter().map(|sample: &Sample| sample.schema))),
+        ];
+        if let Some((name, version)) = version.into_iter().find_map(|(name, version)| Some((name, version?)))
+        {
+            return Err(SweepError::usage(format!(
+                "{} is of schema {version}; this program reads schema {RECORD_SCHEMA}",
+                self.file(name).display()
+            )));
+        }
         let bad_lines = requests.bad.len() + phases.bad.len() + samples.bad.len();
         Ok(RunData {
             plan,
@@ -116,6 +129,11 @@ impl RunFolder {
     }
 }
 
+/// The first schema that is not ours.
+fn newer(schemas: impl IntoIterator<Item = u32>) -> Option<u32> {
+    schemas.into_iter().find(|schema| *schema != RECORD_SCHEMA)
+}
+
 /// A model's name as part of a file name.
 fn file_name(model: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
@@ -133,6 +151,22 @@ mod tests {
         let error = RunFolder::create(Path::new("/dev/null"), &WallStamp::now(), "m").unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::Usage);
         assert_eq!(error.to_string(), "--out: /dev/null is not a folder");
+    }
+
+    #[test]
+    fn another_schema_is_refused_by_name() {
+        let out = std::env::temp_dir().join(format!("plimsoll-schema-{}", std::process::id()));
+        let folder = RunFolder::create(&out, &WallStamp::now(), "m").unwrap();
+        folder
+            .write_head(&Plan::default(), &Conditions { schema: RECORD_SCHEMA, ..Conditions::default() })
+            .unwrap();
+        assert!(folder.read().is_ok());
+        let mark = PhaseMark::of_run(plimsoll_record::Nanos(1), plimsoll_record::PhaseEdge::RunStart);
+        let line = serde_json::to_string(&PhaseMark { schema: 99, ..mark }).unwrap();
+        folder.write(files::PHASES, &line).unwrap();
+        let error = folder.read().unwrap_err().to_string();
+        fs::remove_dir_all(&out).unwrap();
+        assert!(error.contains(files::PHASES) && error.contains("schema 99"), "{error}");
     }
 
     #[test]

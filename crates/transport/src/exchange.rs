@@ -22,7 +22,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body: 64 << 20, line: 64 << 20, events: 1 << 20, text: 64 << 10, stream: true }
+        Self { body: 64 << 20, line: 64 << 20, events: 1 << 18, text: 64 << 10, stream: true }
     }
 }
 

@@ -2,8 +2,9 @@ use super::{Checks, invalid, named, of_server, performance, warn};
 use crate::RunData;
 use crate::level::Measured;
 use crate::server::Targets;
-use crate::summary::{Reconciliation, ReconciliationState, RunState};
-use plimsoll_record::{Counter, Sample, SampleOutcome};
+use crate::summary::{Flag, Reconciliation, ReconciliationState, RunState};
+use plimsoll_record::{Counter, Phase, RequestRecord, Sample, SampleOutcome};
+use std::collections::BTreeSet;
 
 /// What the checks of a whole run look at.
 pub(crate) struct RunChecks<'a> {
@@ -38,16 +39,37 @@ fn folder(checks: &mut Checks, of: &RunChecks<'_>) {
             Some(warn("partial_run", Vec::new(), format!("The run is partial: {reason}.")))
         }
     });
+    checks.check(twice(of.run));
+    // A killed run may leave a torn line; in one that ran to its end, evidence was lost afterwards.
+    let whole = matches!(of.state, RunState::Complete);
     checks.check((of.run.bad_lines > 0).then(|| {
-        warn(
+        let class = if whole { invalid } else { warn };
+        class(
             "bad_lines",
-            Vec::new(),
+            named(&["output_tok_s", "input_tok_s", "req_s", "in_flight"]),
             format!(
-                "{} lines of the run folder could not be read; what they held is missing from every number.",
+                "{} lines of the run folder could not be read; what they held is missing from every number, and rates are too low by it.",
                 of.run.bad_lines
             ),
         )
     }));
+}
+
+/// Records that stand in the folder twice would count twice.
+fn twice(run: &RunData) -> Option<Flag> {
+    let mut seen = BTreeSet::new();
+    let key =
+        |record: &RequestRecord| (record.level, record.repeat, record.phase == Phase::Warmup, record.id);
+    let count = run.requests.iter().filter(|record| !seen.insert(key(record))).count();
+    (count > 0).then(|| {
+        invalid(
+            "duplicate_records",
+            performance(),
+            format!(
+                "{count} request records stand in the folder more than once; numbers over them are wrong."
+            ),
+        )
+    })
 }
 
 fn server(checks: &mut Checks, of: &RunChecks<'_>) {

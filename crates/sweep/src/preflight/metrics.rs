@@ -98,8 +98,11 @@ async fn idle(scraper: &Scraper, mut sample: Sample, conditions: &mut Conditions
             return Some(true);
         }
         if now >= until {
+            let shown = |value: f64| if value < 1e9 { format!("{value}") } else { format!("{value:e}") };
             conditions.notes.push(format!(
-                "other load was present before the start; last seen: {running} requests running and {waiting} waiting"
+                "other load was present before the start; last seen: {} requests running and {} waiting",
+                shown(running),
+                shown(waiting)
             ));
             return Some(false);
         }
