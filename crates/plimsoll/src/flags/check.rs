@@ -4,7 +4,7 @@ use plimsoll_record::Span;
 /// Flags of `check`.
 #[derive(Debug, Args)]
 pub struct CheckFlags {
-    /// Base address of the server, with or without /v1.
+    /// Base address of the server, http only, with or without /v1.
     #[arg(long, value_name = "URL")]
     pub url: String,
     /// Model name [default: the one that it serves].

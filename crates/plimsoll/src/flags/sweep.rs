@@ -27,7 +27,7 @@ pub struct SweepFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Target")]
 struct TargetFlags {
-    /// Base address of the server, with or without /v1 [default: the embedded mock].
+    /// Base address of the server, http only, with or without /v1 [default: the embedded mock].
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Model name [default: the one that the server serves].
@@ -102,7 +102,8 @@ struct PromptFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Judgement")]
 struct JudgementFlags {
-    /// Objective: "at 10: ttft p95 < 1s, tpot p95 < 50ms"; several parted by `;` [default: none].
+    /// Objective: "at 10: ttft p95 < 1s, tpot p95 < 50ms"; without "at N:" all levels are judged; several parted by `;`
+    /// [default: none].
     #[arg(long, value_name = "SENTENCE")]
     slo: Option<String>,
 }
