@@ -10,6 +10,9 @@
 //! assert_eq!(summary.knee.state, KneeState::CannotJudge);
 //! ```
 //!
+//! The records are those of `plimsoll-record`; its `read_lines` reads the files of a run folder, and the example
+//! `summarize` of this crate makes a run by hand.
+//!
 //! The way of the data:
 //!
 //! - `window`: which records belong to a level, and its window `[t0, t1)`

@@ -51,17 +51,19 @@ pub(crate) fn choose(levels: &[u32], knee: &Knee, objectives: &[Judged<'_>]) -> 
     let why = if objectives.is_empty() {
         format!("no objective is set, so it is bounded by {edge_text}")
     } else if level == edge {
-        format!("it passes every objective and is {edge_text}")
+        format!("every objective passes at it, and it is {edge_text}")
     } else {
         format!("the largest level that passes every objective, below {edge_text}")
     };
     OperatingPoint {
         level: Some(level),
         headroom: Some(headroom),
-        text: format!(
-            "Run at {level} in flight: {why}. Headroom to there: {}{headroom:.2} times.",
-            if open { "at least " } else { "" }
-        ),
+        text: if level == edge && !open {
+            format!("Run at {level} in flight: {why}.")
+        } else {
+            let least = if open { "at least " } else { "" };
+            format!("Run at {level} in flight: {why}. Headroom to there: {least}{headroom:.2} times.")
+        },
     }
 }
 

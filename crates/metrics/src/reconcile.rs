@@ -4,7 +4,7 @@
 use crate::RunData;
 use crate::server::{Fell, Targets};
 use crate::summary::{Reconciliation, ReconciliationRow, ReconciliationState};
-use plimsoll_record::{Counter, Nanos, RequestRecord, Sample};
+use plimsoll_record::{Counter, Nanos, PhaseEdge, RequestRecord, Sample};
 
 pub(crate) fn reconcile(run: &RunData, targets: &Targets<'_>) -> Reconciliation {
     let client = Client::of(&run.requests);
@@ -19,8 +19,17 @@ pub(crate) fn reconcile(run: &RunData, targets: &Targets<'_>) -> Reconciliation 
         row("output_tokens", client.output_tokens, &server[1]),
         row("input_tokens", client.input_tokens, &server[2]),
     ];
-    let (state, text) = judge(&client, &rows, &server, run.bad_lines);
+    let (state, text) = judge(&client, &rows, &server, lost(run).as_deref());
     Reconciliation { state, rows, text }
+}
+
+/// Why the folder may lack requests that the server counted.
+fn lost(run: &RunData) -> Option<String> {
+    if run.bad_lines > 0 {
+        return Some(format!("{} lines of the run folder cannot be read", run.bad_lines));
+    }
+    let ended = run.phases.iter().any(|mark| mark.edge == PhaseEdge::RunEnd);
+    (!ended).then(|| "the run was killed with requests in flight".to_owned())
 }
 
 /// The client's counts over every phase.
@@ -96,7 +105,7 @@ fn judge(
     client: &Client,
     rows: &[ReconciliationRow],
     server: &[Result<f64, Fell>; 3],
-    bad_lines: usize,
+    lost: Option<&str>,
 ) -> (ReconciliationState, String) {
     let compared: Vec<(&ReconciliationRow, f64)> =
         rows.iter().filter_map(|row| Some((row, row.server? - row.client? as f64))).collect();
@@ -139,12 +148,10 @@ fn judge(
         })
         .collect();
     missing.dedup();
-    if bad_lines > 0 {
+    if let Some(lost) = lost {
         return (
             ReconciliationState::CannotJudge,
-            format!(
-                "Not comparable: {bad_lines} lines of the run folder cannot be read, so requests may be missing."
-            ),
+            format!("Not comparable: {lost}, so requests may be missing here."),
         );
     }
     if !wrong.is_empty() {
@@ -184,7 +191,7 @@ fn judge(
 mod tests {
     use super::*;
     use crate::testing::{Request, sample};
-    use plimsoll_record::{FailureKind, Outcome};
+    use plimsoll_record::{FailureKind, Outcome, PhaseMark};
 
     fn scrape(at: u64, finished: [f64; 2], output: f64, input: f64) -> Sample {
         let mut sample = sample(at);
@@ -196,7 +203,8 @@ mod tests {
     fn run(requests: u64, samples: Vec<Sample>) -> RunData {
         let requests =
             (0..requests).map(|k| Request::new(100 + k).tokens_at(&[200 + k, 300 + k]).build()).collect();
-        RunData { requests, samples, ..RunData::default() }
+        let phases = vec![PhaseMark::of_run(Nanos::from_millis(800), PhaseEdge::RunEnd)];
+        RunData { phases, requests, samples, ..RunData::default() }
     }
 
     fn verdict(run: &RunData) -> Reconciliation {
@@ -246,6 +254,11 @@ mod tests {
         assert_eq!(verdict(&failed).state, ReconciliationState::Mismatch);
         let torn = RunData { bad_lines: 1, ..run(2, whole.clone()) };
         assert_eq!(verdict(&torn).state, ReconciliationState::CannotJudge);
+        // Those in flight at a kill have no record: that is no sign of other traffic.
+        let mut killed = run(1, whole.clone());
+        assert_eq!(verdict(&killed).state, ReconciliationState::Mismatch);
+        killed.phases.clear();
+        assert_eq!(verdict(&killed).state, ReconciliationState::CannotJudge);
         let mut restarted = whole;
         restarted.insert(1, scrape(500, [9.0, 0.0], 9.0, 9.0));
         assert!(verdict(&run(2, restarted)).text.contains("restarted"));

@@ -269,6 +269,7 @@ fn a_killed_run_says_so() {
     run.bad_lines = 1;
     let summary = summarize(&run);
     assert!(matches!(&summary.state, RunState::Partial { reason } if reason.contains("killed")));
+    assert_eq!(summary.reconciliation.state, ReconciliationState::CannotJudge);
     for id in ["partial_run", "bad_lines", "window_not_closed"] {
         assert!(has(&summary, id), "{id}");
     }

@@ -1,5 +1,6 @@
 //! A sweep of the mock in virtual time, over in-memory pipes: `cargo run -p plimsoll-sweep --example virtual_time`.
-//! Half a minute of load takes a second or two, and the same seed gives the same folder byte for byte.
+//! Half a minute of load takes a second or two, and the same seed gives the same folder byte for byte, but for what
+//! conditions and report say of date and host.
 
 use plimsoll_mock::{Mock, MockConfig};
 use plimsoll_sweep::{Link, MemoryDial, Setup, Silent, Stop, WallStamp, demo_plan, resolve, sweep};

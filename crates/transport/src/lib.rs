@@ -4,6 +4,21 @@
 //! prepared request into a [`Trace`]: what came when, which text, which usage, and how it ended. Requests are never
 //! retried: one planned request is one POST.
 //!
+//! ```no_run
+//! use plimsoll_transport::{Clock, Dial, Head, Limits, Slot, Trace};
+//!
+//! # async fn example(body: bytes::Bytes) -> Result<(), plimsoll_transport::TransportError> {
+//! let dial = Dial::Tcp(vec![([127, 0, 0, 1], 8000).into()]);
+//! let mut slot = Slot::new(dial, Head::new("127.0.0.1:8000", None)?, "/v1/chat/completions", Limits::default())?;
+//! let mut trace = Trace::default();
+//! slot.post(body, Clock::start(), &mut trace).await;
+//! println!("first token after {:?}, {:?}: {}", trace.first_token, trace.outcome, trace.text);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The example `stream` prints a whole stream with its stamps; `plimsoll_wire::request` makes bodies.
+//!
 //! **Stamps.** hyper hands a body's frame to its consumer in a later poll than the one that read it from the socket.
 //! Under load that is microseconds at the median and milliseconds at the tail, so stamps are taken in the `poll_read`
 //! of an I/O wrapper ([`Sensor`]). hyper reads no further while a frame waits for its consumer, hence the sensor's

@@ -124,6 +124,12 @@ impl Pages<'_> {
 
     pub async fn metrics(&self, model: &str) -> CheckRow {
         let name = "GET /metrics";
+        if self.options.scrape.as_deref() == Some(plimsoll_record::SCRAPE_OFF) {
+            return CheckRow::warn(
+                name,
+                "not looked at (--scrape off): a sweep would have no verdict on the server",
+            );
+        }
         let reply = match &self.options.scrape {
             None => self.get_metrics(self.server.base()).await,
             Some(url) => match url.parse::<BaseUrl>() {
