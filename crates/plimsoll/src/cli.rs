@@ -9,7 +9,8 @@ const CODES: &str = "\
 Exit codes:
   0  done            3  the server cannot be used
   1  anything else   4  the run is invalid: incomplete, stopped, or void by an integrity flag
-  2  usage           5  an SLO has failed";
+  2  usage           5  an SLO has failed
+                   130  a second Ctrl-C";
 
 const SWEEP_EXAMPLES: &str = "\
 Examples:

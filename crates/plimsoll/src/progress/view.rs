@@ -129,7 +129,6 @@ pub mod tests {
             failed: 1,
             output_tokens: 1000,
             ttft_p50: Some(Nanos::from_millis(100)),
-            ttft_p95: None,
             window_open: open.then_some(Nanos::from_millis(1)),
             window_close: None,
             measured,
