@@ -123,7 +123,7 @@ fn the_plan_of_a_folder_runs_again_as_the_same_plan() {
     let (one, two) = (read(&folder), read(&only_folder(&second).unwrap()));
     assert_eq!(Plan { out: one.out.clone(), ..two }, one);
     assert_eq!(one.concurrency, [1, 2, 3]);
-    let asked = |folder: &Path| -> BTreeMap<(u32, u64, String), Option<u32>> {
+    let asked = |folder: &Path| -> BTreeMap<(plimsoll_record::Level, u64, String), Option<u32>> {
         let key = |record: &RequestRecord| (record.level, record.id, format!("{:?}", record.phase));
         requests(folder)
             .iter()

@@ -93,7 +93,7 @@ impl<S: Supply> User<S> {
         let record = RequestRecord {
             schema: RECORD_SCHEMA,
             id,
-            level: level.level,
+            level: level.level.into(),
             repeat: level.repeat,
             phase,
             worker: self.worker,
@@ -118,6 +118,13 @@ impl<S: Supply> User<S> {
             max_tokens,
             finish_reason: trace.finish_reason,
             http_status: trace.http_status,
+            target: None,
+            capped: false,
+            retry_after_s: None,
+            retries: 0,
+            redirects: 0,
+            kernel_lag_ns: None,
+            encoding: None,
             conn: trace.conn,
             client_lag_ns: trace.client_lag,
             malformed: trace.malformed,
@@ -134,7 +141,7 @@ impl<S: Supply> User<S> {
     fn mark(&self, edges: Vec<(Nanos, plimsoll_record::PhaseEdge)>) {
         let plan = self.control.plan();
         for (at, edge) in edges {
-            (self.sink)(Event::Mark(PhaseMark::of_level(at, edge, plan.level, plan.repeat)));
+            (self.sink)(Event::Mark(PhaseMark::of_level(at, edge, plan.level.into(), plan.repeat)));
         }
     }
 }

@@ -105,7 +105,8 @@ pub async fn run_slots<S: Supply + 'static>(
         ready = worker.ready.wait() => ready.is_leader(),
     };
     if leader {
-        let mark = PhaseMark::of_level(worker.clock.now(), PhaseEdge::LevelStart, plan.level, plan.repeat);
+        let mark =
+            PhaseMark::of_level(worker.clock.now(), PhaseEdge::LevelStart, plan.level.into(), plan.repeat);
         (worker.sink)(Event::Mark(mark));
     }
     let start = tokio::time::Instant::now();

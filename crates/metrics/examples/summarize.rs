@@ -52,7 +52,7 @@ fn level(run: &mut RunData, level: u32, start_ms: u64) {
     let service = u64::from(TOKENS) * STEP_MS;
     for (edge, at) in [(PhaseEdge::WindowOpen, start_ms + 1000), (PhaseEdge::WindowClose, start_ms + 11_000)]
     {
-        run.phases.push(PhaseMark::of_level(Nanos::from_millis(at), edge, level, 0));
+        run.phases.push(PhaseMark::of_level(Nanos::from_millis(at), edge, level.into(), 0));
     }
     for turn in 0..140_u64 {
         // Users take turns: each sends its next request when its last one ends, and waits for the others'.
@@ -83,7 +83,7 @@ fn request(level: u32, id: u64, phase: Phase, due_ms: u64, begins_ms: u64) -> Re
     RequestRecord {
         schema: RECORD_SCHEMA,
         id,
-        level,
+        level: level.into(),
         repeat: 0,
         phase,
         worker: 0,
@@ -104,7 +104,14 @@ fn request(level: u32, id: u64, phase: Phase, due_ms: u64, begins_ms: u64) -> Re
         max_tokens: TOKENS,
         finish_reason: Some("length".to_owned()),
         http_status: Some(200),
-        conn: Connection { reused: true, connect_ns: None },
+        target: None,
+        capped: false,
+        retry_after_s: None,
+        retries: 0,
+        redirects: 0,
+        kernel_lag_ns: None,
+        encoding: None,
+        conn: Connection { reused: true, connect_ns: None, tls_ns: None },
         client_lag_ns: Nanos::ZERO,
         malformed: 0,
         outcome: Outcome::Ok,

@@ -211,15 +211,19 @@ fn state(run: &RunData, measured: &[Measured<'_>]) -> RunState {
         Some(FinishReason::Complete) | None => {}
     }
     let planned =
-        if run.conditions.levels.is_empty() { &run.plan.concurrency } else { &run.conditions.levels };
+        if run.conditions.levels.is_empty() { run.plan.levels() } else { run.conditions.levels.clone() };
     let missing: Vec<String> = planned
         .iter()
         .filter(|level| {
-            let closed =
-                measured.iter().filter(|m| m.level.level == **level && m.level.window.is_some()).count();
+            let closed = measured
+                .iter()
+                .filter(|m| {
+                    plimsoll_record::Level::from(m.level.level) == **level && m.level.window.is_some()
+                })
+                .count();
             closed < run.plan.repeats as usize
         })
-        .map(u32::to_string)
+        .map(ToString::to_string)
         .collect();
     if missing.is_empty() {
         RunState::Complete

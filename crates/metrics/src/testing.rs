@@ -17,7 +17,7 @@ impl Request {
         Self(RequestRecord {
             schema: RECORD_SCHEMA,
             id: 0,
-            level: 1,
+            level: 1.into(),
             repeat: 0,
             phase: Phase::Measure,
             worker: 0,
@@ -38,7 +38,14 @@ impl Request {
             max_tokens: 100,
             finish_reason: Some("length".to_owned()),
             http_status: Some(200),
-            conn: Connection { reused: true, connect_ns: None },
+            target: None,
+            capped: false,
+            retry_after_s: None,
+            retries: 0,
+            redirects: 0,
+            kernel_lag_ns: None,
+            encoding: None,
+            conn: Connection { reused: true, connect_ns: None, tls_ns: None },
             client_lag_ns: Nanos::ZERO,
             malformed: 0,
             outcome: Outcome::Ok,
@@ -73,7 +80,7 @@ impl Request {
     }
 
     pub fn of(mut self, level: u32, phase: Phase) -> Self {
-        self.0.level = level;
+        self.0.level = level.into();
         self.0.phase = phase;
         self
     }

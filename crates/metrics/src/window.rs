@@ -35,13 +35,16 @@ pub(crate) fn levels(run: &RunData) -> Vec<Level<'_>> {
     let mut levels: BTreeMap<(u32, u32), Level<'_>> = BTreeMap::new();
     let mut marks: BTreeMap<(u32, u32), Vec<&PhaseMark>> = BTreeMap::new();
     for mark in &run.phases {
-        if let (Some(level), Some(repeat)) = (mark.level, mark.repeat) {
+        if let (Some(level), Some(repeat)) =
+            (mark.level.and_then(plimsoll_record::Level::concurrency), mark.repeat)
+        {
             marks.entry((level, repeat)).or_default().push(mark);
             levels.entry((level, repeat)).or_default();
         }
     }
     for request in &run.requests {
-        let level = levels.entry((request.level, request.repeat)).or_default();
+        let Some(slots) = request.level.concurrency() else { continue };
+        let level = levels.entry((slots, request.repeat)).or_default();
         level.requests.push(request);
         if request.phase == Phase::Measure {
             level.cohort.push(request);
@@ -105,10 +108,10 @@ mod tests {
     fn by_level_and_repeat() {
         let run = RunData {
             phases: vec![
-                PhaseMark::of_level(ms(10), PhaseEdge::WindowOpen, 2, 0),
-                PhaseMark::of_level(ms(5), PhaseEdge::WindowClose, 2, 0),
-                PhaseMark::of_level(ms(30), PhaseEdge::WindowClose, 2, 0),
-                PhaseMark::of_level(ms(40), PhaseEdge::WindowOpen, 4, 0),
+                PhaseMark::of_level(ms(10), PhaseEdge::WindowOpen, 2.into(), 0),
+                PhaseMark::of_level(ms(5), PhaseEdge::WindowClose, 2.into(), 0),
+                PhaseMark::of_level(ms(30), PhaseEdge::WindowClose, 2.into(), 0),
+                PhaseMark::of_level(ms(40), PhaseEdge::WindowOpen, 4.into(), 0),
             ],
             requests: vec![
                 Request::new(12).of(2, Phase::Measure).build(),

@@ -53,10 +53,10 @@ prop_compose! {
         (connect_ns, malformed) in (of(stamp()), count()),
     ) -> RequestRecord {
         RequestRecord {
-            schema: RECORD_SCHEMA, id, level, repeat, phase, worker: 0, slot, due_ns, sent_ns, head_ns: None,
+            schema: RECORD_SCHEMA, id, level: plimsoll_record::Level::from(level), repeat, phase, worker: 0, slot, due_ns, sent_ns, head_ns: None,
             first_event_ns: first_token_ns, first_token_ns, last_token_ns, end_ns, events, input_tokens,
             cached_tokens: None, output_tokens, token_source, asked_input_tokens, max_tokens: 10,
-            finish_reason: None, http_status: None, conn: Connection { reused: false, connect_ns }, client_lag_ns,
+            finish_reason: None, http_status: None, target: None, capped: false, retry_after_s: None, retries: 0, redirects: 0, kernel_lag_ns: None, encoding: None, conn: Connection { reused: false, connect_ns, tls_ns: None }, client_lag_ns,
             malformed, outcome, text: String::new(), text_cut: false,
         }
     }

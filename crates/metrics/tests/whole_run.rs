@@ -47,9 +47,9 @@ fn run(levels: &[u32], gap_ms: u64) -> RunData {
 /// First come, first served.
 fn simulate(run: &mut RunData, level: u32, start: u64, gap_ms: u64) {
     let (open, close) = (start + WINDOW_MS.0, start + WINDOW_MS.1);
-    run.phases.push(PhaseMark::of_level(ms(open), PhaseEdge::WindowOpen, level, 0));
-    run.phases.push(PhaseMark::of_level(ms(close), PhaseEdge::WindowClose, level, 0));
-    run.phases.push(PhaseMark::of_level(ms(close + 10_000), PhaseEdge::Drain, level, 0));
+    run.phases.push(PhaseMark::of_level(ms(open), PhaseEdge::WindowOpen, level.into(), 0));
+    run.phases.push(PhaseMark::of_level(ms(close), PhaseEdge::WindowClose, level.into(), 0));
+    run.phases.push(PhaseMark::of_level(ms(close + 10_000), PhaseEdge::Drain, level.into(), 0));
     let mut users: Vec<u64> =
         (0..u64::from(level)).map(|user| start + user * SERVICE_MS / u64::from(level)).collect();
     let mut free = vec![start; SLOTS as usize];
@@ -78,7 +78,7 @@ fn request(level: u32, slot: u32, id: u64, phase: Phase, due: u64, begins: u64) 
     RequestRecord {
         schema: RECORD_SCHEMA,
         id,
-        level,
+        level: level.into(),
         repeat: 0,
         phase,
         worker: 0,
@@ -106,7 +106,14 @@ fn request(level: u32, slot: u32, id: u64, phase: Phase, due: u64, begins: u64) 
         max_tokens: TOKENS,
         finish_reason: Some("length".to_owned()),
         http_status: Some(200),
-        conn: Connection { reused: true, connect_ns: None },
+        target: None,
+        capped: false,
+        retry_after_s: None,
+        retries: 0,
+        redirects: 0,
+        kernel_lag_ns: None,
+        encoding: None,
+        conn: Connection { reused: true, connect_ns: None, tls_ns: None },
         client_lag_ns: Nanos(20_000),
         malformed: 0,
         outcome: Outcome::Ok,
@@ -264,7 +271,7 @@ fn gauges_alone_need_twenty_scrapes() {
 fn a_killed_run_says_so() {
     let mut run = run(&[1, 2], 0);
     run.phases.retain(|mark| {
-        mark.edge != PhaseEdge::RunEnd && !(mark.level == Some(2) && mark.edge == PhaseEdge::WindowClose)
+        mark.edge != PhaseEdge::RunEnd && !(mark.level == Some(2.into()) && mark.edge == PhaseEdge::WindowClose)
     });
     run.bad_lines = 1;
     let summary = summarize(&run);
@@ -290,13 +297,13 @@ fn a_level_cut_off_before_its_requests_ended_passes_no_objective() {
     };
     assert_eq!(verdicts(&whole), (vec![Verdict::Pass, Verdict::Pass], false));
     let mut killed = whole.clone();
-    killed.phases.retain(|mark| mark.level != Some(2) || mark.edge != PhaseEdge::Drain);
+    killed.phases.retain(|mark| mark.level != Some(2.into()) || mark.edge != PhaseEdge::Drain);
     assert_eq!(verdicts(&killed), (vec![Verdict::Pass, Verdict::Inconclusive], true));
     let summary = summarize(&killed);
     assert_eq!((value(&summary, 2, "output_tok_s"), value(&summary, 2, "in_flight")), (None, None));
     assert_eq!(summary.bottleneck.kind, BottleneckKind::CannotJudge);
     let mut stopped = whole;
-    let last = stopped.requests.iter_mut().rfind(|r| r.level == 2 && r.phase == Phase::Measure).unwrap();
+    let last = stopped.requests.iter_mut().rfind(|r| r.level == 2.into() && r.phase == Phase::Measure).unwrap();
     last.outcome = Outcome::Failed { kind: FailureKind::Cancelled, message: String::new() };
     assert_eq!(verdicts(&stopped), (vec![Verdict::Pass, Verdict::Inconclusive], true));
 }
@@ -305,7 +312,7 @@ fn a_level_cut_off_before_its_requests_ended_passes_no_objective() {
 fn failures_without_a_token_count_leave_no_throughput() {
     let class_with = |failures: usize| {
         let mut run = run(&[1, 2], 0);
-        let measured = |r: &&mut RequestRecord| r.level == 2 && r.phase == Phase::Measure;
+        let measured = |r: &&mut RequestRecord| r.level == 2.into() && r.phase == Phase::Measure;
         for record in run.requests.iter_mut().filter(measured).skip(5).take(failures) {
             record.outcome = Outcome::Failed { kind: FailureKind::Truncated, message: String::new() };
             record.output_tokens = None;
@@ -348,9 +355,9 @@ fn a_restarted_server() {
 fn a_slow_sender_and_short_answers() {
     let mut run = run(&[1, 2], 0);
     for request in &mut run.requests {
-        let sent = request.due_ns + Nanos(if request.level == 1 { 1_200_000 } else { 30_000_000 });
+        let sent = request.due_ns + Nanos(if request.level == 1.into() { 1_200_000 } else { 30_000_000 });
         request.sent_ns = Some(sent);
-        if request.level == 2 {
+        if request.level == 2.into() {
             request.output_tokens = Some(TOKENS + 4);
             request.input_tokens = Some(120);
         }
@@ -371,7 +378,7 @@ fn a_slow_sender_and_short_answers() {
 #[test]
 fn two_hiccups_in_a_hundred_requests_are_no_evidence_of_a_busy_client() {
     let mut run = run(&[1, 2], 0);
-    let measured = |record: &&mut RequestRecord| record.phase == Phase::Measure && record.level == 1;
+    let measured = |record: &&mut RequestRecord| record.phase == Phase::Measure && record.level == 1.into();
     for record in run.requests.iter_mut().filter(measured).take(2) {
         record.due_ns = record.due_ns - ms(300);
     }
@@ -388,7 +395,7 @@ fn a_window_shorter_than_a_request_has_no_rates() {
         run.phases.iter().find(of).unwrap().at_ns
     };
     for (level, durations) in [(1, 0.5), (2, 1.5)] {
-        let close = open(&run, level) + Nanos((durations * SERVICE_MS as f64 * 1e6) as u64);
+        let close = open(&run, level.into()) + Nanos((durations * SERVICE_MS as f64 * 1e6) as u64);
         let of = |mark: &&mut PhaseMark| mark.edge == PhaseEdge::WindowClose && mark.level == Some(level);
         run.phases.iter_mut().find(of).unwrap().at_ns = close;
     }

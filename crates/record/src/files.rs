@@ -10,6 +10,8 @@ pub const REQUESTS: &str = "requests.jsonl";
 pub const PHASES: &str = "phases.jsonl";
 /// [`crate::Sample`], a line each.
 pub const SAMPLES: &str = "samples.jsonl";
+/// [`crate::ClientSample`], a line each.
+pub const CLIENT: &str = "client.jsonl";
 /// Every number with its formula, window, n and interval.
 pub const SUMMARY: &str = "summary.json";
 /// The table.

@@ -40,6 +40,8 @@ pub enum FailureKind {
     BadPayload,
     /// Ended well, with no generated text and no token counted.
     Empty,
+    /// Refused by this client's own policy, for example a redirect that it may not follow.
+    Policy,
     /// Given up by this client, for example when the user stopped the run.
     Cancelled,
 }
@@ -72,6 +74,7 @@ impl FailureKind {
             Self::Timeout => "timeout",
             Self::BadPayload => "bad_payload",
             Self::Empty => "empty",
+            Self::Policy => "policy",
             Self::Cancelled => "cancelled",
         }
     }

@@ -1,4 +1,4 @@
-use crate::{Nanos, RECORD_SCHEMA};
+use crate::{Level, Nanos, RECORD_SCHEMA};
 use serde::{Deserialize, Serialize};
 
 /// What a request is for. One level runs warm-up, measured and filler requests without a drain between them.
@@ -58,9 +58,9 @@ pub struct PhaseMark {
     pub at_ns: Nanos,
     /// What began.
     pub edge: PhaseEdge,
-    /// The level's concurrency; absent at the run's own edges.
+    /// The level's load; absent at the run's own edges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub level: Option<u32>,
+    pub level: Option<Level>,
     /// The repeat, from 0; absent at the run's own edges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
@@ -74,7 +74,7 @@ pub struct PhaseMark {
 
 impl PhaseMark {
     /// An edge of a level.
-    pub const fn of_level(at_ns: Nanos, edge: PhaseEdge, level: u32, repeat: u32) -> Self {
+    pub const fn of_level(at_ns: Nanos, edge: PhaseEdge, level: Level, repeat: u32) -> Self {
         Self {
             schema: RECORD_SCHEMA,
             at_ns,

@@ -1,4 +1,4 @@
-use crate::{Nanos, Outcome, Phase};
+use crate::{Level, Nanos, Outcome, Phase};
 use serde::{Deserialize, Serialize};
 
 /// One line of `requests.jsonl`: one request, written when it ended. Raw stamps, so that any definition of a
@@ -11,8 +11,8 @@ pub struct RequestRecord {
     /// Number of the request, from 0, in its stream: that of the warm-up, or that of all others. With level, repeat and
     /// stream it names the planned request.
     pub id: u64,
-    /// The level's concurrency.
-    pub level: u32,
+    /// The level's load.
+    pub level: Level,
     /// The repeat, from 0.
     pub repeat: u32,
     /// What the request was for.
@@ -21,8 +21,14 @@ pub struct RequestRecord {
     pub worker: u32,
     /// The slot (virtual user) of the level, from 0.
     pub slot: u32,
-    /// Intended start. In a closed loop: the instant at which the slot became free.
+    /// Which of the run's target addresses it went to, from 0; absent when there is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<u32>,
+    /// Intended start. In a closed loop: the instant at which the slot became free. In an open loop: as scheduled.
     pub due_ns: Nanos,
+    /// In an open loop: it had to wait for the cap on requests in flight.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub capped: bool,
     /// First byte handed to the socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_ns: Option<Nanos>,
@@ -64,10 +70,25 @@ pub struct RequestRecord {
     /// The response's status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
+    /// How long the server asked to wait before another attempt (`Retry-After`), seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_s: Option<u32>,
+    /// Attempts before this one that failed and were repeated, as the plan asked for. Their time counts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retries: u32,
+    /// Redirects that were followed, as the plan asked for. Their time counts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub redirects: u32,
     /// The connection it went over.
     pub conn: Connection,
     /// Largest time between the read that brought an event and its use by this client.
     pub client_lag_ns: Nanos,
+    /// Largest time between the kernel's receipt of bytes and their read by this client, where the kernel tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_lag_ns: Option<Nanos>,
+    /// Content-Encoding that the server used without being asked; undone while reading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
     /// Frames that were neither an event nor a comment, skipped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub malformed: u32,
@@ -154,7 +175,10 @@ pub enum TokenSource {
 pub struct Connection {
     /// True when an earlier request had opened it.
     pub reused: bool,
-    /// Time to connect, when this request had to wait for that.
+    /// Time to connect, when this request had to wait for that: TCP, and the proxy's part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_ns: Option<Nanos>,
+    /// Time of the TLS handshake, when this request had to wait for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_ns: Option<Nanos>,
 }

@@ -112,7 +112,7 @@ pub fn resolve(mut plan: Plan, seed: u64) -> Result<Resolved, SweepError> {
     if plan.scrape.as_deref().is_some_and(|url| url != SCRAPE_OFF && url.is_empty()) {
         return refuse("--scrape: empty; give the address of a metrics page, or off".to_owned());
     }
-    if plan.url.is_none() {
+    if plan.url.is_empty() {
         let mock = plan.mock.get_or_insert_default();
         if mock.max_num_seqs == 0 || mock.block_size == 0 || mock.num_blocks == 0 {
             return refuse("[mock]: max-num-seqs, block-size and num-blocks must be at least 1".to_owned());

@@ -95,7 +95,7 @@ impl Levels<'_> {
                 timeout: plan.timeout.duration(),
             }));
             let failed = self.level(&control, index, observer).await;
-            self.mark(PhaseMark::of_level(self.clock.now(), PhaseEdge::LevelEnd, level, repeat));
+            self.mark(PhaseMark::of_level(self.clock.now(), PhaseEdge::LevelEnd, level.into(), repeat));
             if let Some(message) = failed {
                 return Ending { reason: FinishReason::Failed, message: Some(message) };
             }

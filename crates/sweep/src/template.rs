@@ -26,7 +26,7 @@ impl Template {
     pub fn prompt(&self, prompt: &Prompt, max_tokens: u32) -> Bytes {
         let flat;
         let input = match self.endpoint {
-            Endpoint::Chat => {
+            Endpoint::Chat | Endpoint::Responses | Endpoint::Messages => {
                 Input::Messages(prompt.chat().map(|(role, content)| Message { role, content }).collect())
             }
             Endpoint::Completions => {

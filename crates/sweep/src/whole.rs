@@ -77,7 +77,7 @@ pub async fn sweep(setup: Setup, observer: &mut dyn Observer) -> Result<Done, Sw
 
 /// The plan as it may be written down: the query of an address may be a key.
 fn without_queries(mut plan: Plan) -> Plan {
-    for address in [&mut plan.url, &mut plan.scrape].into_iter().flatten() {
+    for address in plan.url.iter_mut().chain(&mut plan.scrape) {
         address.truncate(address.find('?').unwrap_or(address.len()));
     }
     plan
@@ -108,7 +108,7 @@ fn environment(
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
     let url = match link {
         Link::Url => {
-            resolved.plan.url.clone().map(|url| preflight::without_credentials(&url)).unwrap_or_default()
+            resolved.plan.url.first().map(|url| preflight::without_credentials(url)).unwrap_or_default()
         }
         Link::Embedded(url) => url.clone(),
         Link::Memory(_) => "memory".to_owned(),
@@ -121,6 +121,9 @@ fn environment(
         argv,
         host: text(system.nodename()),
         os: format!("{} {} {}", text(system.sysname()), text(system.release()), text(system.machine())),
+        targets: Vec::new(),
+        limits: plimsoll_record::ClientLimits::default(),
+        ceiling: None,
         cpus: std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX)),
     }
 }

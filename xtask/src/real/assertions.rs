@@ -64,7 +64,11 @@ impl Evidence {
         ensure!(summary.state == RunState::Complete, "the run is not complete: {:?}", summary.state);
         let levels: Vec<u32> = summary.levels.iter().map(|level| level.level).collect();
         ensure!(levels == [1, 2, 4, 8, 10, 16], "levels {levels:?}");
-        ensure!(self.conditions.added_levels == [10], "added levels {:?}", self.conditions.added_levels);
+        ensure!(
+            self.conditions.added_levels == [plimsoll_record::Level::from(10)],
+            "added levels {:?}",
+            self.conditions.added_levels
+        );
         for level in &summary.levels {
             ensure!(
                 level.n == 40 && level.ok == 40,

@@ -34,7 +34,7 @@ pub fn sweep(flags: &SweepFlags, argv: Vec<String>) -> Result<Exit, Failure> {
 
 /// The mock, when the plan has no address. Its thread is its own, so that it takes no time from those that send.
 fn embedded(resolved: &Resolved) -> Result<Option<MockHandle>, Failure> {
-    if resolved.plan.url.is_some() {
+    if !resolved.plan.url.is_empty() {
         return Ok(None);
     }
     let config = MockConfig::of_engine(resolved.plan.mock.clone().unwrap_or_default());

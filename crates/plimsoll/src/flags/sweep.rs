@@ -29,7 +29,7 @@ pub struct SweepFlags {
 struct TargetFlags {
     /// Base address of the server, http only, with or without /v1 [default: the embedded mock].
     #[arg(long, value_name = "URL")]
-    url: Option<String>,
+    url: Option<Vec<String>>,
     /// Model name [default: the one that the server serves].
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
@@ -134,7 +134,7 @@ impl SweepFlags {
             Some(path) => read_plan(path)?,
             None => Plan::default(),
         };
-        if plan.url.is_none() && self.target.url.is_none() {
+        if plan.url.is_empty() && self.target.url.is_none() {
             plan = match &self.plan {
                 Some(path) => over_demo(path)?,
                 None => demo_plan(),
@@ -150,7 +150,7 @@ impl SweepFlags {
         if load.requests.is_some() || load.duration.is_some() {
             (plan.requests, plan.duration) = (load.requests, load.duration);
         }
-        given(&mut plan.url, target.url.as_ref());
+        set(&mut plan.url, target.url.as_ref());
         given(&mut plan.model, target.model.as_ref());
         set(&mut plan.endpoint, target.endpoint.as_ref());
         given(&mut plan.api_key_env, target.api_key_env.as_ref());
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(flags(&[]).plan().unwrap(), demo_plan());
         assert_eq!(
             flags(&["--url", "http://h"]).plan().unwrap(),
-            Plan { url: Some("http://h".into()), ..Plan::default() }
+            Plan { url: vec!["http://h".into()], ..Plan::default() }
         );
     }
 
@@ -259,7 +259,7 @@ mod tests {
         .plan()
         .unwrap();
         let expected = Plan {
-            url: Some("http://h".into()),
+            url: vec!["http://h".into()],
             model: Some("m".into()),
             endpoint: Endpoint::Completions,
             concurrency: vec![1, 2],
@@ -284,6 +284,7 @@ mod tests {
             workers: 2,
             out: "o".into(),
             mock: None,
+            ..Plan::default()
         };
         assert_eq!(plan, expected);
     }

@@ -117,7 +117,7 @@ pub mod tests {
     use plimsoll_record::{Nanos, Plan, Span};
 
     pub fn view(change: impl FnOnce(&mut Plan)) -> View {
-        let mut plan = Plan { url: Some("http://h".into()), seed: Some(5), ..Plan::default() };
+        let mut plan = Plan { url: vec!["http://h".into()], seed: Some(5), ..Plan::default() };
         change(&mut plan);
         View::new(&plimsoll_sweep::resolve(plan, 1).unwrap())
     }

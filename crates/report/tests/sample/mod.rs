@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 pub fn plan() -> Plan {
     Plan {
-        url: Some("http://127.0.0.1:8100".into()),
+        url: vec!["http://127.0.0.1:8100".into()],
         model: Some("tiny".into()),
         concurrency: vec![4, 16],
         requests: Some(150),
@@ -40,6 +40,7 @@ pub fn conditions() -> Conditions {
                 ("num_gpu_blocks".into(), "4096".into()),
             ]),
             idle_before: Some(true),
+            ..ServerConditions::default()
         },
         prompts: PromptConditions {
             source: "generated".into(),
@@ -48,8 +49,8 @@ pub fn conditions() -> Conditions {
             skipped: BTreeMap::new(),
         },
         seed: 7,
-        levels: vec![4, 16],
-        added_levels: vec![16],
+        levels: vec![4.into(), 16.into()],
+        added_levels: vec![16.into()],
         notes: vec!["the server sends tokens in pairs | see [this](http://evil.example)".into()],
         environment: Environment {
             started_at: "2026-12-01T10:00:00Z".into(),
@@ -60,6 +61,7 @@ pub fn conditions() -> Conditions {
             host: "bench-1".into(),
             os: "Linux 6.12 x86_64".into(),
             cpus: 2,
+            ..Environment::default()
         },
     }
 }

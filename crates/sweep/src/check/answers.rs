@@ -56,7 +56,9 @@ impl Answers<'_> {
 
     async fn send(&self, endpoint: Endpoint, stream: bool, include_usage: bool) -> Trace {
         let input = match endpoint {
-            Endpoint::Chat => Input::Messages(vec![Message { role: "user", content: QUESTION }]),
+            Endpoint::Chat | Endpoint::Responses | Endpoint::Messages => {
+                Input::Messages(vec![Message { role: "user", content: QUESTION }])
+            }
             Endpoint::Completions => Input::Prompt(QUESTION),
         };
         let mut body = RequestBody::new(self.model, input, MAX_TOKENS);

@@ -55,7 +55,9 @@ pub async fn run(
 fn body(options: &CheckOptions, model: &str, endpoint: Endpoint, number: u32) -> Bytes {
     let prompt = format!("Question {number}: describe in a few sentences how a cargo ship is loaded.");
     let input = match endpoint {
-        Endpoint::Chat => Input::Messages(vec![Message { role: "user", content: &prompt }]),
+        Endpoint::Chat | Endpoint::Responses | Endpoint::Messages => {
+            Input::Messages(vec![Message { role: "user", content: &prompt }])
+        }
         Endpoint::Completions => Input::Prompt(&prompt),
     };
     let mut body = RequestBody::new(model, input, options.output_tokens);

@@ -22,7 +22,9 @@ impl Refusals<'_> {
         let Some(endpoint) = served.first().copied() else { return };
         let hello = || vec![Message { role: "user", content: "hello" }];
         let (good, empty) = match endpoint {
-            Endpoint::Chat => (Input::Messages(hello()), r#""messages":[]"#),
+            Endpoint::Chat | Endpoint::Responses | Endpoint::Messages => {
+                (Input::Messages(hello()), r#""messages":[]"#)
+            }
             Endpoint::Completions => (Input::Prompt("hello"), r#""prompt":[]"#),
         };
         let mut unknown = RequestBody::new("plimsoll-no-such-model", good, 1);

@@ -40,7 +40,7 @@ pub async fn look(
 ) -> Result<Ready, SweepError> {
     let plan = &resolved.plan;
     descriptors::check(plan, link)?;
-    let server = Server::reach(link, plan.url.as_deref(), key).await?;
+    let server = Server::reach(link, plan.url.first().map(String::as_str), key).await?;
     observer.event(SweepEvent::Preflight(format!("looking at {}", server.shown())));
     let time = plan.timeout.duration().min(Duration::from_secs(10));
     let about = server.ask(FetchLimits { time, ..FetchLimits::default() }).await?;
@@ -48,8 +48,8 @@ pub async fn look(
     let mut conditions = Conditions {
         schema: RECORD_SCHEMA,
         seed: plan.seed.unwrap_or_default(),
-        levels: plan.concurrency.clone(),
-        added_levels: resolved.added_levels.clone(),
+        levels: plan.levels(),
+        added_levels: resolved.added_levels.iter().copied().map(Into::into).collect(),
         ..Conditions::default()
     };
     about.describe(&model, &mut conditions);
