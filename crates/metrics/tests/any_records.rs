@@ -101,7 +101,7 @@ prop_compose! {
         repeat in of(0_u32..2),
         reason in of(select(vec![FinishReason::Complete, FinishReason::Interrupted, FinishReason::Failed])),
     ) -> PhaseMark {
-        PhaseMark { schema: RECORD_SCHEMA, at_ns, edge, level, repeat, reason, message: None }
+        PhaseMark { schema: RECORD_SCHEMA, at_ns, edge, level: level.map(Into::into), repeat, reason, message: None }
     }
 }
 

@@ -271,7 +271,8 @@ fn gauges_alone_need_twenty_scrapes() {
 fn a_killed_run_says_so() {
     let mut run = run(&[1, 2], 0);
     run.phases.retain(|mark| {
-        mark.edge != PhaseEdge::RunEnd && !(mark.level == Some(2.into()) && mark.edge == PhaseEdge::WindowClose)
+        mark.edge != PhaseEdge::RunEnd
+            && !(mark.level == Some(2.into()) && mark.edge == PhaseEdge::WindowClose)
     });
     run.bad_lines = 1;
     let summary = summarize(&run);
@@ -303,7 +304,8 @@ fn a_level_cut_off_before_its_requests_ended_passes_no_objective() {
     assert_eq!((value(&summary, 2, "output_tok_s"), value(&summary, 2, "in_flight")), (None, None));
     assert_eq!(summary.bottleneck.kind, BottleneckKind::CannotJudge);
     let mut stopped = whole;
-    let last = stopped.requests.iter_mut().rfind(|r| r.level == 2.into() && r.phase == Phase::Measure).unwrap();
+    let last =
+        stopped.requests.iter_mut().rfind(|r| r.level == 2.into() && r.phase == Phase::Measure).unwrap();
     last.outcome = Outcome::Failed { kind: FailureKind::Cancelled, message: String::new() };
     assert_eq!(verdicts(&stopped), (vec![Verdict::Pass, Verdict::Inconclusive], true));
 }
@@ -396,7 +398,8 @@ fn a_window_shorter_than_a_request_has_no_rates() {
     };
     for (level, durations) in [(1, 0.5), (2, 1.5)] {
         let close = open(&run, level.into()) + Nanos((durations * SERVICE_MS as f64 * 1e6) as u64);
-        let of = |mark: &&mut PhaseMark| mark.edge == PhaseEdge::WindowClose && mark.level == Some(level);
+        let of =
+            |mark: &&mut PhaseMark| mark.edge == PhaseEdge::WindowClose && mark.level == Some(level.into());
         run.phases.iter_mut().find(of).unwrap().at_ns = close;
     }
     let summary = summarize(&run);
