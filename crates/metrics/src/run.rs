@@ -9,7 +9,9 @@ use crate::summary::{
     Summary,
 };
 use crate::{bottleneck, integrity, knee, operating, window};
-use plimsoll_record::{Conditions, FinishReason, PhaseEdge, PhaseMark, Plan, RequestRecord, Sample};
+use plimsoll_record::{
+    ClientSample, Conditions, FinishReason, PhaseEdge, PhaseMark, Plan, RequestRecord, Sample,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a run folder holds.
@@ -25,7 +27,9 @@ pub struct RunData {
     pub requests: Vec<RequestRecord>,
     /// `samples.jsonl`, in any order.
     pub samples: Vec<Sample>,
-    /// Torn or unreadable lines in the folder.
+    /// `client.jsonl`, in any order; empty when the run kept none.
+    pub client: Vec<ClientSample>,
+    /// Torn or unreadable lines of the other files.
     pub bad_lines: usize,
 }
 

@@ -122,7 +122,7 @@ prop_compose! {
             "cold".clone_into(&mut conditions.prompts.regime);
         }
         let plan = Plan { slo: slo.map(str::to_owned), warmup, ..Plan::default() };
-        RunData { plan, conditions, phases, requests, samples, bad_lines }
+        RunData { plan, conditions, phases, requests, samples, client: Vec::new(), bad_lines }
     }
 }
 

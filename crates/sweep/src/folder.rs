@@ -2,7 +2,9 @@
 
 use crate::{SweepError, plan::parse_plan, wall::WallStamp};
 use plimsoll_metrics::RunData;
-use plimsoll_record::{Conditions, PhaseMark, Plan, RECORD_SCHEMA, RequestRecord, Sample, files, read_lines};
+use plimsoll_record::{
+    ClientSample, Conditions, PhaseMark, Plan, RECORD_SCHEMA, RequestRecord, Sample, files, read_lines,
+};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -91,11 +93,13 @@ impl RunFolder {
         let requests = read_lines(&self.bytes(files::REQUESTS)?);
         let phases = read_lines(&self.bytes(files::PHASES)?);
         let samples = read_lines(&self.bytes(files::SAMPLES)?);
+        let client = read_lines(&self.bytes(files::CLIENT)?);
         let version = [
             (files::CONDITIONS, newer([conditions.schema])),
             (files::REQUESTS, newer(requests.records.iter().map(|record: &RequestRecord| record.schema))),
             (files::PHASES, newer(phases.records.iter().map(|mark: &PhaseMark| mark.schema))),
             (files::SAMPLES, newer(samples.records.iter().map(|sample: &Sample| sample.schema))),
+            (files::CLIENT, newer(client.records.iter().map(|sample: &ClientSample| sample.schema))),
         ];
         if let Some((name, version)) = version.into_iter().find_map(|(name, version)| Some((name, version?)))
         {
@@ -111,6 +115,7 @@ impl RunFolder {
             phases: phases.records,
             requests: requests.records,
             samples: samples.records,
+            client: client.records,
             bad_lines,
         })
     }
