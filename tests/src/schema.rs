@@ -1,6 +1,6 @@
 //! JSON Schemas of the run folder's files.
 
-use plimsoll_record::{Conditions, PhaseMark, Plan, RequestRecord, Sample};
+use plimsoll_record::{ClientSample, Conditions, PhaseMark, Plan, RequestRecord, Sample};
 use schemars::{JsonSchema, schema_for};
 
 /// File name and text of each schema.
@@ -10,6 +10,7 @@ pub fn all() -> Vec<(&'static str, String)> {
         ("request.json", text::<RequestRecord>()),
         ("phase.json", text::<PhaseMark>()),
         ("sample.json", text::<Sample>()),
+        ("client.json", text::<ClientSample>()),
         ("conditions.json", text::<Conditions>()),
     ]
 }

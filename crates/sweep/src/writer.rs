@@ -2,7 +2,7 @@
 
 use crate::{RunFolder, SweepError};
 use plimsoll_driver::Stop;
-use plimsoll_record::{PhaseEdge, PhaseMark, RequestRecord, Sample, files};
+use plimsoll_record::{ClientSample, PhaseEdge, PhaseMark, RequestRecord, Sample, files};
 use serde::Serialize;
 use std::{
     fs::{File, OpenOptions},
@@ -21,6 +21,8 @@ pub enum Line {
     Phase(PhaseMark),
     /// To `samples.jsonl`.
     Sample(Box<Sample>),
+    /// To `client.jsonl`.
+    Client(Box<ClientSample>),
 }
 
 /// Called with each request before it is written, off the threads that send.
@@ -40,6 +42,7 @@ impl Writer {
             requests: Append::open(folder, files::REQUESTS)?,
             phases: Append::open(folder, files::PHASES)?,
             samples: Append::open(folder, files::SAMPLES)?,
+            client: Append::open(folder, files::CLIENT)?,
             finish,
         };
         let (sender, receiver) = channel();
@@ -72,6 +75,7 @@ struct Files {
     requests: Append,
     phases: Append,
     samples: Append,
+    client: Append,
     finish: Finish,
 }
 
@@ -94,6 +98,7 @@ impl Files {
                 self.requests.push(&*record)
             }
             Line::Sample(sample) => self.samples.push(&*sample),
+            Line::Client(sample) => self.client.push(&*sample),
             Line::Phase(mark) => {
                 self.phases.push(&mark)?;
                 if matches!(mark.edge, PhaseEdge::LevelEnd | PhaseEdge::RunEnd) {
@@ -108,14 +113,16 @@ impl Files {
     fn flush(&mut self) -> Result<(), SweepError> {
         self.requests.flush()?;
         self.phases.flush()?;
-        self.samples.flush()
+        self.samples.flush()?;
+        self.client.flush()
     }
 
     fn sync(&mut self) -> Result<(), SweepError> {
         self.flush()?;
         self.requests.sync()?;
         self.phases.sync()?;
-        self.samples.sync()
+        self.samples.sync()?;
+        self.client.sync()
     }
 }
 
