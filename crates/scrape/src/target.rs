@@ -6,7 +6,7 @@ use plimsoll_wire::url::BaseUrl;
 pub struct Target {
     pub(crate) dial: Dial,
     pub(crate) head: Head,
-    pub(crate) authority: String,
+    pub(crate) origin: String,
     pub(crate) path: String,
     pub(crate) shown: String,
 }
@@ -15,10 +15,9 @@ impl Target {
     /// The page `/metrics` of the server at `base`, which `dial` reaches.
     pub fn new(dial: Dial, base: &BaseUrl, key: Option<&Secret>) -> Result<Self, TransportError> {
         const PAGE: &str = "/metrics";
-        let authority = base.authority();
         // One dialect, whatever else the server could write.
-        let head = Head::new(&authority, key)?.with("accept", "text/plain;version=0.0.4");
-        Ok(Self { dial, head, authority, path: base.path(PAGE), shown: base.url(PAGE) })
+        let head = Head::new(&base.authority(), key)?.with("accept", "text/plain;version=0.0.4");
+        Ok(Self { dial, head, origin: base.origin(), path: base.path(PAGE), shown: base.url(PAGE) })
     }
 
     /// The page's address, without credentials and query.
@@ -28,10 +27,7 @@ impl Target {
 
     /// The path on this server that a `Location` header names; `None` when it leads elsewhere.
     pub(crate) fn path_of<'a>(&self, location: &'a str) -> Option<&'a str> {
-        let path = match location.strip_prefix("http://") {
-            Some(rest) => rest.strip_prefix(self.authority.as_str())?,
-            None => location,
-        };
+        let path = location.strip_prefix(self.origin.as_str()).unwrap_or(location);
         (path.starts_with('/') && !path.starts_with("//")).then_some(path)
     }
 }

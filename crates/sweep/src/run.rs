@@ -156,7 +156,7 @@ impl Levels<'_> {
                 let supply = Inline::new(self.parts(control).share(0, 1));
                 run_slots(worker, supply, Pacer::Tokio).await.map_err(|error| error.to_string())
             }
-            Dial::Tcp(_) => {
+            Dial::Tcp(_) | Dial::Route(_) => {
                 let workers = self.resolved.plan.workers.min(control.plan().level);
                 let parts = self.parts(control);
                 let (done, wait) = oneshot::channel();

@@ -3,7 +3,6 @@
 use crate::{SweepError, preflight::Ready, writer::Line};
 use plimsoll_record::Sample;
 use plimsoll_scrape::{ScrapeHandle, ScrapeThread, mailbox};
-use plimsoll_transport::Dial;
 use std::sync::mpsc::Sender;
 use tokio::task::JoinHandle;
 
@@ -24,14 +23,12 @@ impl Watch {
             // The receiver goes away only when a write has failed, which stops the run.
             let _ = lines.send(Line::Sample(Box::new(sample)));
         };
-        match ready.target.dial {
-            Dial::Tcp(_) => ScrapeThread::start(scraper, sink).map(Self::Thread).map_err(SweepError::other),
-            Dial::Memory(_) => {
-                let (handle, mailbox) = mailbox();
-                let task = tokio::task::spawn_local(scraper.run(mailbox, sink));
-                Ok(Self::Task(handle, task))
-            }
+        if !ready.target.dial.is_memory() {
+            return ScrapeThread::start(scraper, sink).map(Self::Thread).map_err(SweepError::other);
         }
+        let (handle, mailbox) = mailbox();
+        let task = tokio::task::spawn_local(scraper.run(mailbox, sink));
+        Ok(Self::Task(handle, task))
     }
 
     fn handle(&self) -> Option<&ScrapeHandle> {

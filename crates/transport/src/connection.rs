@@ -1,11 +1,12 @@
 use crate::{
-    Dial, Sensor, TransportError,
+    Dial, Probe, Sensor, TransportError,
     io::{SensorIo, Stream, is_stale},
 };
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
+use plimsoll_record::Nanos;
 use std::{
     cell::RefCell,
     future::{Future, poll_fn},
@@ -13,7 +14,10 @@ use std::{
     rc::Rc,
     task::Poll,
 };
-use tokio::net::TcpStream;
+use tokio::{
+    net::{TcpStream, UnixStream},
+    time::Instant,
+};
 
 type Driver = http1::Connection<TokioIo<SensorIo>, Full<Bytes>>;
 
@@ -22,16 +26,26 @@ type Driver = http1::Connection<TokioIo<SensorIo>, Full<Bytes>>;
 pub struct Connection {
     pub sender: SendRequest<Full<Bytes>>,
     pub sensor: Sensor,
+    pub probe: Probe,
     driver: Option<Pin<Box<Driver>>>,
-    socket: Option<Rc<RefCell<TcpStream>>>,
+    socket: Socket,
+}
+
+/// What can be looked at while hyper owns the stream.
+enum Socket {
+    Tcp(Rc<RefCell<TcpStream>>),
+    Unix(Rc<RefCell<UnixStream>>),
+    None,
 }
 
 impl Connection {
     pub async fn open(dial: &Dial) -> Result<Self, TransportError> {
+        let begun = Instant::now();
         let stream = dial.connect().await?;
         let socket = match &stream {
-            Stream::Tcp(socket) => Some(Rc::clone(socket)),
-            Stream::Memory(_) => None,
+            Stream::Tcp(socket) => Socket::Tcp(Rc::clone(socket)),
+            Stream::Unix(socket) => Socket::Unix(Rc::clone(socket)),
+            Stream::Memory(_) => Socket::None,
         };
         let sensor = Sensor::new();
         let io = TokioIo::new(SensorIo::new(stream, sensor.clone()));
@@ -39,7 +53,9 @@ impl Connection {
             .handshake(io)
             .await
             .map_err(|error| TransportError::from_hyper(&error, false))?;
-        Ok(Self { sender, sensor, driver: Some(Box::pin(driver)), socket })
+        let connect = Nanos(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let probe = Probe { connect, http: "1.1", ..Probe::default() };
+        Ok(Self { sender, sensor, probe, driver: Some(Box::pin(driver)), socket })
     }
 
     /// True when a request may be sent now.
@@ -49,7 +65,11 @@ impl Connection {
         self.driver.is_some()
             && !self.sender.is_closed()
             && self.sender.is_ready()
-            && !self.socket.as_ref().is_some_and(|socket| is_stale(&socket.borrow()))
+            && !match &self.socket {
+                Socket::Tcp(socket) => is_stale(&*socket.borrow()),
+                Socket::Unix(socket) => is_stale(&*socket.borrow()),
+                Socket::None => false,
+            }
     }
 
     /// Runs `future` while the connection moves its bytes.

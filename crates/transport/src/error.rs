@@ -1,5 +1,5 @@
 use plimsoll_record::FailureKind;
-use std::{io, net::SocketAddr};
+use std::{fmt, io};
 use thiserror::Error;
 
 /// Why an exchange failed.
@@ -7,6 +7,7 @@ use thiserror::Error;
 #[error("{message}")]
 pub struct TransportError {
     kind: FailureKind,
+    usage: bool,
     message: String,
 }
 
@@ -18,14 +19,23 @@ impl TransportError {
 
     /// True when no connection could be made.
     pub fn is_connect(&self) -> bool {
-        self.kind == FailureKind::Connect
+        self.kind == FailureKind::Connect && !self.usage
+    }
+
+    /// True when options cannot be used, whatever the server does.
+    pub const fn is_usage(&self) -> bool {
+        self.usage
     }
 
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, usage: false, message: message.into() }
     }
 
-    pub(crate) fn connect(address: SocketAddr, error: &io::Error) -> Self {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { kind: FailureKind::Connect, usage: true, message: message.into() }
+    }
+
+    pub(crate) fn connect(address: impl fmt::Display, error: &io::Error) -> Self {
         Self::new(FailureKind::Connect, format!("cannot connect to {address}: {error}"))
     }
 

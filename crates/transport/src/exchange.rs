@@ -2,6 +2,7 @@ use crate::{Clock, Trace, TransportError, connection::Connection, slot::gap, str
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, Response, body::Incoming};
+use plimsoll_record::Redirects;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -18,11 +19,20 @@ pub struct Limits {
     pub text: usize,
     /// True when the response shall be an event stream.
     pub stream: bool,
+    /// What to do about redirects.
+    pub redirects: Redirects,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body: 64 << 20, line: 64 << 20, events: 1 << 18, text: 64 << 10, stream: true }
+        Self {
+            body: 64 << 20,
+            line: 64 << 20,
+            events: 1 << 18,
+            text: 64 << 10,
+            stream: true,
+            redirects: Redirects::Refuse,
+        }
     }
 }
 

@@ -17,6 +17,11 @@ impl Secret {
         Self(value)
     }
 
+    /// The value itself.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+
     /// Shortest secret that is looked for in what a server sends, bytes. A shorter one, such as `EMPTY`, is a
     /// placeholder that ordinary words may hold.
     const SHORTEST: usize = 8;
@@ -110,6 +115,23 @@ impl Head {
             key.blot(&mut text);
         }
         text
+    }
+
+    /// With one more header, in place of another one of the same name. Of a `secret` value nothing is ever shown: neither by
+    /// this client, nor where a server repeats it.
+    pub fn with_header(mut self, name: &str, value: &str, secret: bool) -> Result<Self, TransportError> {
+        let shown: String = name.chars().filter(|c| !c.is_control()).take(60).collect();
+        let name: HeaderName =
+            name.parse().map_err(|_| TransportError::usage(format!("`{shown}` is no name of a header")))?;
+        let value = HeaderValue::from_str(value);
+        let mut value = value.map_err(|_| {
+            TransportError::usage(format!(
+                "the value of the header {shown} has characters that no HTTP header may have"
+            ))
+        })?;
+        value.set_sensitive(secret);
+        self.headers.insert(name, value);
+        Ok(self)
     }
 
     /// With one more header.

@@ -2,13 +2,14 @@ use crate::Sensor;
 use std::{
     cell::RefCell,
     io,
+    os::fd::AsFd,
     pin::Pin,
     rc::Rc,
     task::{Context, Poll, ready},
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf},
-    net::TcpStream,
+    net::{TcpStream, UnixStream},
 };
 
 /// A byte stream to the server that stamps its reads and writes.
@@ -21,6 +22,8 @@ pub struct SensorIo {
 pub enum Stream {
     /// A socket; shared, so that it can be looked at while hyper owns the wrapper. Never borrowed across a poll.
     Tcp(Rc<RefCell<TcpStream>>),
+    /// The same on a path.
+    Unix(Rc<RefCell<UnixStream>>),
     /// An in-memory pipe, for paused time.
     Memory(DuplexStream),
 }
@@ -36,6 +39,7 @@ impl AsyncRead for SensorIo {
         let this = self.get_mut();
         ready!(match &mut this.stream {
             Stream::Tcp(socket) => Pin::new(&mut *socket.borrow_mut()).poll_read(cx, buf),
+            Stream::Unix(socket) => Pin::new(&mut *socket.borrow_mut()).poll_read(cx, buf),
             Stream::Memory(pipe) => Pin::new(pipe).poll_read(cx, buf),
         })?;
         this.sensor.saw_read();
@@ -49,6 +53,7 @@ impl AsyncWrite for SensorIo {
         this.sensor.about_to_write();
         match &mut this.stream {
             Stream::Tcp(socket) => Pin::new(&mut *socket.borrow_mut()).poll_write(cx, bytes),
+            Stream::Unix(socket) => Pin::new(&mut *socket.borrow_mut()).poll_write(cx, bytes),
             Stream::Memory(pipe) => Pin::new(pipe).poll_write(cx, bytes),
         }
     }
@@ -62,6 +67,7 @@ impl AsyncWrite for SensorIo {
         this.sensor.about_to_write();
         match &mut this.stream {
             Stream::Tcp(socket) => Pin::new(&mut *socket.borrow_mut()).poll_write_vectored(cx, parts),
+            Stream::Unix(socket) => Pin::new(&mut *socket.borrow_mut()).poll_write_vectored(cx, parts),
             Stream::Memory(pipe) => Pin::new(pipe).poll_write_vectored(cx, parts),
         }
     }
@@ -69,6 +75,7 @@ impl AsyncWrite for SensorIo {
     fn is_write_vectored(&self) -> bool {
         match &self.stream {
             Stream::Tcp(socket) => socket.borrow().is_write_vectored(),
+            Stream::Unix(socket) => socket.borrow().is_write_vectored(),
             Stream::Memory(pipe) => pipe.is_write_vectored(),
         }
     }
@@ -76,6 +83,7 @@ impl AsyncWrite for SensorIo {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().stream {
             Stream::Tcp(socket) => Pin::new(&mut *socket.borrow_mut()).poll_flush(cx),
+            Stream::Unix(socket) => Pin::new(&mut *socket.borrow_mut()).poll_flush(cx),
             Stream::Memory(pipe) => Pin::new(pipe).poll_flush(cx),
         }
     }
@@ -83,6 +91,7 @@ impl AsyncWrite for SensorIo {
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().stream {
             Stream::Tcp(socket) => Pin::new(&mut *socket.borrow_mut()).poll_shutdown(cx),
+            Stream::Unix(socket) => Pin::new(&mut *socket.borrow_mut()).poll_shutdown(cx),
             Stream::Memory(pipe) => Pin::new(pipe).poll_shutdown(cx),
         }
     }
@@ -90,11 +99,11 @@ impl AsyncWrite for SensorIo {
 
 /// True when the peer has closed an idle socket or sent bytes that nobody asked for: not to be used again.
 /// Asks the kernel directly, since the runtime may not have seen the readiness event yet.
-pub fn is_stale(socket: &TcpStream) -> bool {
+pub fn is_stale(socket: impl AsFd) -> bool {
     use rustix::net::RecvFlags;
     let mut byte = [0_u8; 1];
     !matches!(
-        rustix::net::recv(socket, &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT),
+        rustix::net::recv(&socket, &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT),
         Err(error) if error == rustix::io::Errno::AGAIN
     )
 }

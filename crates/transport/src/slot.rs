@@ -38,7 +38,7 @@ impl Slot {
     /// Posts `body` and follows the response to its end. Whatever happens stands in `trace`, also when the future is
     /// dropped half-way; then [`Slot::cut_off`] must be called.
     pub async fn post(&mut self, body: Bytes, clock: Clock, trace: &mut Trace) {
-        if let Err(error) = self.ready(clock, trace).await {
+        if let Err(error) = self.ready(trace).await {
             trace.end = Some(clock.now());
             trace.fail(error.kind(), error.to_string());
             return;
@@ -69,16 +69,18 @@ impl Slot {
     }
 
     /// A connection that can take a request: the old one if it is alive, else a new one.
-    async fn ready(&mut self, clock: Clock, trace: &mut Trace) -> Result<(), TransportError> {
+    async fn ready(&mut self, trace: &mut Trace) -> Result<(), TransportError> {
         if let Some(connection) = &mut self.connection
             && connection.is_usable().await
         {
             trace.conn.reused = self.served;
             return Ok(());
         }
-        let begun = Instant::now();
         self.connect().await?;
-        trace.conn.connect_ns = Some(clock.nanos(Instant::now()) - clock.nanos(begun));
+        if let Some(connection) = &self.connection {
+            trace.conn.connect_ns = Some(connection.probe.connect);
+            trace.conn.tls_ns = connection.probe.tls;
+        }
         Ok(())
     }
 

@@ -64,6 +64,10 @@ pub struct Trace {
     pub http_status: Option<u16>,
     /// The connection.
     pub conn: Connection,
+    /// Redirects that were followed.
+    pub redirects: u32,
+    /// Content-Encoding that was undone.
+    pub encoding: Option<String>,
     /// Largest time from the read of an event to its use.
     pub client_lag: Nanos,
     /// Frames that could not be read.

@@ -3,7 +3,7 @@
 use std::{fmt, net::Ipv6Addr, str::FromStr};
 use thiserror::Error;
 
-/// The base address of a server, `http://host[:port][/prefix][/v1]`.
+/// The base address of a server, `http[s]://host[:port][/prefix][/v1]`.
 ///
 /// The address of one of its routes is accepted also (`.../v1/chat/completions`, `.../metrics`): the route is cut off.
 /// A query is sent with every request, and, as it may hold a key, never displayed.
@@ -18,6 +18,8 @@ use thiserror::Error;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct BaseUrl {
+    /// True for `https`.
+    tls: bool,
     /// As it stands in an address: IPv6 in brackets.
     host: String,
     port: Option<u16>,
@@ -34,19 +36,12 @@ pub struct BaseUrl {
 pub struct UrlError {
     problem: String,
     shown: String,
-    https: bool,
-}
-
-impl UrlError {
-    /// True when the address is well formed but asks for TLS.
-    pub const fn is_https(&self) -> bool {
-        self.https
-    }
 }
 
 const VERSION: &str = "/v1";
-const ROUTES: [&str; 7] =
-    ["/chat/completions", "/completions", "/models", "/metrics", "/health", "/version", "/tokenize"];
+/// Routes that carry load: they may stand in an address without a version.
+const LOAD_ROUTES: [&str; 4] = ["/chat/completions", "/completions", "/responses", "/messages"];
+const ROUTES: [&str; 5] = ["/models", "/metrics", "/health", "/version", "/tokenize"];
 
 impl BaseUrl {
     /// The host without brackets, as a resolver takes it.
@@ -54,9 +49,19 @@ impl BaseUrl {
         self.host.trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// The port; 80 when the address names none.
+    /// True when the address asks for TLS: `https`.
+    pub const fn is_tls(&self) -> bool {
+        self.tls
+    }
+
+    /// The host as it stands in an address: IPv6 in brackets.
+    pub fn bracketed_host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port; when the address names none, 443 for `https` and 80 for `http`.
     pub fn port(&self) -> u16 {
-        self.port.unwrap_or(80)
+        self.port.unwrap_or(if self.tls { 443 } else { 80 })
     }
 
     /// The value of the `Host` header.
@@ -65,6 +70,12 @@ impl BaseUrl {
             Some(port) => format!("{}:{port}", self.host),
             None => self.host.clone(),
         }
+    }
+
+    /// Scheme and authority, such as `https://host:8443`: what parts one origin from another.
+    pub fn origin(&self) -> String {
+        let scheme = if self.tls { "https" } else { "http" };
+        format!("{scheme}://{}", self.authority())
     }
 
     /// Path and query of a route, such as `/v1/chat/completions` or `/metrics`, as they stand in a request.
@@ -79,7 +90,7 @@ impl BaseUrl {
 
     /// The whole address of a route, for display: without the query.
     pub fn url(&self, route: &str) -> String {
-        format!("http://{}{}", self.authority(), self.bare_path(route))
+        format!("{}{}", self.origin(), self.bare_path(route))
     }
 
     fn bare_path(&self, route: &str) -> String {
@@ -95,7 +106,7 @@ impl BaseUrl {
 /// Without query and `/v1`.
 impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}{}", self.authority(), self.prefix)
+        write!(f, "{}{}", self.origin(), self.prefix)
     }
 }
 
@@ -111,12 +122,12 @@ impl FromStr for BaseUrl {
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let text = text.trim();
-        let fail = |problem: &str| UrlError { problem: problem.to_owned(), shown: shown(text), https: false };
+        let fail = |problem: &str| UrlError { problem: problem.to_owned(), shown: shown(text) };
         // A host and port without a scheme can mean nothing else than HTTP.
         let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
-        let https = scheme.eq_ignore_ascii_case("https");
-        if !https && !scheme.eq_ignore_ascii_case("http") {
-            return Err(fail("the scheme is not http"));
+        let tls = scheme.eq_ignore_ascii_case("https");
+        if !tls && !scheme.eq_ignore_ascii_case("http") {
+            return Err(fail("the scheme is neither http nor https"));
         }
         let rest = rest.split('#').next().unwrap_or_default();
         let (rest, query) = match rest.split_once('?') {
@@ -133,21 +144,19 @@ impl FromStr for BaseUrl {
         if !graphic(path) || !query.as_deref().is_none_or(graphic) {
             return Err(fail("the path has characters that must be percent-encoded"));
         }
-        if https {
-            let problem = "https is not supported yet".to_owned();
-            return Err(UrlError { problem, shown: shown(text), https });
-        }
         let (prefix, versioned) = base_path(path);
-        Ok(Self { host: host.to_ascii_lowercase(), port, prefix: prefix.to_owned(), versioned, query })
+        let host = host.to_ascii_lowercase();
+        Ok(Self { tls, host, port, prefix: prefix.to_owned(), versioned, query })
     }
 }
 
 /// Cuts off slashes, a route and the version.
 fn base_path(path: &str) -> (&str, bool) {
     let path = path.trim_end_matches('/');
-    let route = ROUTES.iter().find(|route| path.ends_with(**route));
-    let base = route.and_then(|route| path.strip_suffix(route)).unwrap_or(path).trim_end_matches('/');
-    let unversioned = route.is_some_and(|route| route.ends_with("/completions")) && !base.ends_with(VERSION);
+    let base = |routes: &[&str]| routes.iter().find_map(|route| path.strip_suffix(route));
+    let load = base(&LOAD_ROUTES).map(|base| base.trim_end_matches('/'));
+    let unversioned = load.is_some_and(|base| !base.ends_with(VERSION));
+    let base = load.or_else(|| base(&ROUTES)).unwrap_or(path).trim_end_matches('/');
     (base.strip_suffix(VERSION).unwrap_or(base).trim_end_matches('/'), !unversioned)
 }
 
@@ -212,6 +221,8 @@ mod tests {
             "/v1//",
             "/v1/chat/completions",
             "/v1/completions",
+            "/v1/responses",
+            "/v1/messages",
             "/v1/models",
             "/metrics",
         ] {
@@ -234,12 +245,25 @@ mod tests {
     }
 
     #[test]
+    fn https_has_its_own_port_and_origin() {
+        let base: BaseUrl = "HTTPS://H/v1/".parse().unwrap();
+        assert_eq!((base.is_tls(), base.port(), base.authority()), (true, 443, "h".to_owned()));
+        assert_eq!(
+            (base.origin(), base.url("/v1/models")),
+            ("https://h".into(), "https://h/v1/models".into())
+        );
+        let base: BaseUrl = "https://[::1]:8443/x".parse().unwrap();
+        assert_eq!((base.port(), base.to_string()), (8443, "https://[::1]:8443/x".to_owned()));
+        assert!(!"h:443".parse::<BaseUrl>().unwrap().is_tls());
+    }
+
+    #[test]
     fn what_is_no_address_says_why() {
         let cases = [
             ("", "host is missing"),
             ("http://", "host is missing"),
             ("http://:80", "host is missing"),
-            ("ftp://h", "scheme is not http"),
+            ("ftp://h", "neither http nor https"),
             ("http:/h:1", "port is not a number"),
             ("http://h:0", "port is not a number"),
             ("http://h:99999", "port is not a number"),
@@ -251,12 +275,10 @@ mod tests {
             ("http://a b", "host has characters"),
             ("http://h/a b", "percent-encoded"),
             ("http://h/\r\nX: y", "percent-encoded"),
-            ("https://h:1", "https is not supported yet"),
         ];
         for (text, want) in cases {
             let error = text.parse::<BaseUrl>().unwrap_err();
             assert!(error.to_string().contains(want), "{text}: {error}");
-            assert_eq!(error.is_https(), text.starts_with("https"), "{text}");
         }
     }
 

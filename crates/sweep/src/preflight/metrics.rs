@@ -65,7 +65,7 @@ async fn named_page(url: &str, server: &Server, key: Option<&Secret>) -> Result<
     let base: BaseUrl = url.parse().map_err(|error| SweepError::usage(format!("--scrape: {error}")))?;
     let dial = match &server.dial {
         Dial::Memory(dial) => Dial::Memory(dial.clone()),
-        Dial::Tcp(_) => resolve_host(&base, "--scrape").await?,
+        _ => resolve_host(&base, "--scrape").await?,
     };
     let key = key.filter(|_| base.authority() == server.base().authority());
     Target::new(dial, &base, key).map_err(SweepError::usage)

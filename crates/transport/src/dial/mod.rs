@@ -1,0 +1,88 @@
+//! Ways to the server.
+
+mod options;
+mod resolve;
+mod route;
+
+pub use options::{DialOptions, TlsOptions};
+pub use resolve::Resolved;
+pub use route::Route;
+
+use crate::{TransportError, io::Stream};
+use std::{cell::RefCell, fmt, net::SocketAddr, path::Path, rc::Rc, sync::Arc};
+use tokio::{
+    io::DuplexStream,
+    net::{TcpStream, UnixStream},
+};
+
+/// How to reach the server.
+#[derive(Clone, Debug)]
+pub enum Dial {
+    /// One of these addresses, tried in order, and HTTP/1.1. Names are resolved beforehand, so that no look-up is timed.
+    Tcp(Vec<SocketAddr>),
+    /// An in-memory pipe to a server in the same runtime, and HTTP/1.1: the only way to run under paused time.
+    Memory(MemoryDial),
+    /// Everything else: TLS, HTTP/2, unix sockets and proxies, as [`Dial::resolve`] makes it.
+    Route(Route),
+}
+
+/// Makes in-memory connections.
+#[derive(Clone)]
+pub struct MemoryDial(Arc<dyn Fn() -> DuplexStream + Send + Sync>);
+
+impl MemoryDial {
+    /// `connect` returns the client's end of a new pipe, whose other end it has given to the server.
+    pub fn new(connect: impl Fn() -> DuplexStream + Send + Sync + 'static) -> Self {
+        Self(Arc::new(connect))
+    }
+
+    fn connect(&self) -> Stream {
+        Stream::Memory((self.0)())
+    }
+}
+
+impl fmt::Debug for MemoryDial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MemoryDial")
+    }
+}
+
+impl Dial {
+    /// True when no socket is used, so that it works under paused time.
+    pub fn is_memory(&self) -> bool {
+        match self {
+            Self::Memory(_) => true,
+            Self::Tcp(_) => false,
+            Self::Route(route) => route.is_memory(),
+        }
+    }
+
+    /// The byte stream below everything else.
+    pub(crate) async fn connect(&self) -> Result<Stream, TransportError> {
+        match self {
+            Self::Memory(dial) => Ok(dial.connect()),
+            Self::Tcp(addresses) => connect_tcp(addresses).await,
+            Self::Route(route) => route.connect().await,
+        }
+    }
+}
+
+async fn connect_tcp(addresses: &[SocketAddr]) -> Result<Stream, TransportError> {
+    let mut last = None;
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(socket) => {
+                socket.set_nodelay(true).map_err(|error| TransportError::connect(*address, &error))?;
+                return Ok(Stream::Tcp(Rc::new(RefCell::new(socket))));
+            }
+            Err(error) => last = Some(TransportError::connect(*address, &error)),
+        }
+    }
+    Err(last.unwrap_or_else(TransportError::no_address))
+}
+
+async fn connect_unix(path: &Path) -> Result<Stream, TransportError> {
+    let socket = UnixStream::connect(path).await;
+    let socket = socket.map_err(|error| TransportError::connect(path.display(), &error))?;
+    Ok(Stream::Unix(Rc::new(RefCell::new(socket))))
+}
