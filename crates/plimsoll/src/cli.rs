@@ -20,6 +20,10 @@ Examples:
     plimsoll sweep --url http://127.0.0.1:8000 --concurrency 1,2,4,8,16 --slo \"at 10: ttft p95 < 1s\"
   Real questions with a shared system prompt:
     plimsoll sweep --url http://127.0.0.1:8000 --prompts questions.txt --system system.txt
+  An open loop: requests arrive at these rates, whatever the server does; the clock starts when each was due:
+    plimsoll sweep --url http://127.0.0.1:8000 --rate 1,2,4 --duration 60s
+  Two servers behind TLS with a private CA, a key from a file, and a header from a variable:
+    plimsoll sweep --url https://a:8443,https://b:8443 --ca-file ca.pem --api-key-file key --header \"X-Team: env:TEAM\"
   The same run again, from its folder:
     plimsoll sweep --plan runs/<time>-<model>/plan.toml
 
@@ -99,6 +103,11 @@ mod tests {
             (&["plimsoll", "sweep", "--input-tokens", "9-1"], "--input-tokens"),
             (&["plimsoll", "sweep", "--duration", "soon"], "--duration"),
             (&["plimsoll", "sweep", "--endpoint", "embeddings"], "--endpoint"),
+            (&["plimsoll", "sweep", "--concurrency", "1..4"], "such as 1,2,4"),
+            (&["plimsoll", "sweep", "--rate", "fast"], "is not a rate"),
+            (&["plimsoll", "sweep", "--arrivals", "bursty"], "gamma:0.5"),
+            (&["plimsoll", "sweep", "--http", "3"], "write 1, 2 or auto"),
+            (&["plimsoll", "sweep", "--redirects", "all"], "same-host"),
             (&["plimsoll", "report"], "<RUN>"),
             (&["plimsoll", "sweeep"], "sweeep"),
         ] {
@@ -122,6 +131,10 @@ mod tests {
             format!("[default: {}; mock: {}]", plan.min_window, demo.min_window),
             format!("[default: {}; mock: {}]", plan.scrape_interval, demo.scrape_interval),
             format!("[default: {}]", plan.timeout),
+            format!("[default: {}]", plan.connect_timeout),
+            format!("[default: {}]", plan.idle_timeout),
+            format!("[default: {}]", plan.arrivals),
+            format!("[default: {}]", plan.retries),
             format!("[default: {}]", plan.out.display()),
             format!(
                 "[default: {}]",

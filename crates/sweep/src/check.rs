@@ -5,25 +5,20 @@ mod load;
 mod pages;
 mod refusals;
 
-use crate::{Link, SweepError, preflight::Server};
+use crate::{Link, SweepError, check_target, preflight::Server};
 use plimsoll_metrics::quantile::{Estimate, estimate};
-use plimsoll_record::{Endpoint, Span};
+use plimsoll_record::{Endpoint, Plan};
 use plimsoll_transport::{FetchLimits, Secret};
 use std::collections::BTreeMap;
 
 /// What to check.
 #[derive(Clone, Debug)]
 pub struct CheckOptions {
-    /// Base address.
-    pub url: String,
-    /// The model; absent: the one that it serves.
-    pub model: Option<String>,
+    /// Where the server is and how it is reached: address, model, key, headers, connection and time limits. What else a
+    /// plan says is not looked at.
+    pub plan: Plan,
     /// The API key.
     pub key: Option<Secret>,
-    /// Metrics page, if it is not `/metrics`.
-    pub scrape: Option<String>,
-    /// Limit for each request.
-    pub timeout: Span,
     /// Requests of the small load at the end; 0: none.
     pub requests: u32,
     /// How many of these at once.
@@ -158,8 +153,10 @@ impl CheckRow {
 /// Checks a server; takes seconds. A server that cannot be reached is a row, as every other finding; an address that
 /// is none is an error. Call on a current-thread runtime.
 pub async fn check(options: &CheckOptions) -> Result<CheckReport, SweepError> {
-    let server = Server::reach(&Link::Url, Some(&options.url), options.key.as_ref()).await?;
-    let limits = FetchLimits { time: options.timeout.duration(), ..FetchLimits::default() };
+    check_target(&options.plan)?;
+    let server =
+        Server::reach(&Link::Url, options.plan.url.first().map(String::as_str), options.key.as_ref()).await?;
+    let limits = FetchLimits { time: options.plan.timeout.duration(), ..FetchLimits::default() };
     let pages = pages::Pages { server: &server, options, limits };
     let mut report = CheckReport { rows: Vec::new(), load: None };
     let connection = pages.connection().await;

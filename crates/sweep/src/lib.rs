@@ -13,6 +13,7 @@ mod check;
 mod error;
 mod events;
 mod folder;
+mod header;
 mod plan;
 mod preflight;
 mod render;
@@ -30,7 +31,8 @@ pub use check::{
 pub use error::{ErrorKind, SweepError};
 pub use events::{Observer, Silent, SweepEvent};
 pub use folder::RunFolder;
-pub use plan::{Resolved, demo_plan, read_plan, resolve};
+pub use header::{Header, read_headers};
+pub use plan::{Resolved, check_target, demo_plan, read_plan, resolve};
 pub use plimsoll_driver::{Progress, Stop};
 pub use plimsoll_transport::{MemoryDial, Secret};
 pub use render::{Rendered, render};

@@ -89,7 +89,7 @@ impl Levels<'_> {
             let control = Arc::new(Control::new(LevelPlan {
                 level,
                 repeat,
-                warmup: self.resolved.warmup(level),
+                warmup: self.resolved.warmup(level.into(), ramp),
                 cohort: self.resolved.cohort(),
                 ramp: ramp.min(LONGEST_RAMP),
                 timeout: plan.timeout.duration(),

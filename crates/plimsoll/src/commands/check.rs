@@ -7,15 +7,17 @@ pub fn check(flags: &CheckFlags) -> Result<Exit, Failure> {
     if !(0.0..=2.0).contains(&flags.temperature) {
         return Err(Failure::usage(format!("--temperature: {} is not between 0 and 2", flags.temperature)));
     }
-    if flags.timeout.nanos() == 0 {
+    let plan = flags.plan();
+    if plan.timeout.nanos() == 0 {
         return Err(Failure::usage("--timeout: must be longer than 0"));
     }
+    if plan.url.is_empty() {
+        return Err(Failure::usage("--url: no address given; write for example --url http://127.0.0.1:8000"));
+    }
+    plimsoll_sweep::check_target(&plan)?;
     let options = CheckOptions {
-        url: flags.url.clone(),
-        model: flags.model.clone(),
-        key: key::read(flags.api_key_env.as_deref())?,
-        scrape: flags.scrape.clone(),
-        timeout: flags.timeout,
+        key: key::of_plan(&plan)?,
+        plan,
         requests: flags.requests,
         concurrency: flags.concurrency,
         output_tokens: flags.output_tokens,

@@ -11,7 +11,7 @@ const CLIENT: &str = concat!("plimsoll ", env!("CARGO_PKG_VERSION"));
 pub fn sweep(flags: &SweepFlags, argv: Vec<String>) -> Result<Exit, Failure> {
     let wall = WallStamp::now();
     let resolved = resolve(flags.plan()?, seed(wall.unix_ns()))?;
-    let key = key::read(resolved.plan.api_key_env.as_deref())?;
+    let key = key::of_plan(&resolved.plan)?;
     let mock = embedded(&resolved)?;
     let link = mock.as_ref().map_or(Link::Url, |mock| Link::Embedded(mock.url()));
     let stop = Stop::new();

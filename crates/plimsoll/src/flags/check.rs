@@ -1,24 +1,15 @@
+use super::TargetFlags;
 use clap::Args;
-use plimsoll_record::Span;
+use plimsoll_record::{Plan, Span};
 
 /// Flags of `check`.
 #[derive(Debug, Args)]
 pub struct CheckFlags {
-    /// Base address of the server, http only, with or without /v1.
-    #[arg(long, value_name = "URL")]
-    pub url: String,
-    /// Model name [default: the one that it serves].
-    #[arg(long, value_name = "NAME")]
-    pub model: Option<String>,
-    /// Name of the environment variable that holds the API key [default: no key].
-    #[arg(long, value_name = "VARIABLE")]
-    pub api_key_env: Option<String>,
-    /// Address of the metrics page [default: /metrics of the server].
-    #[arg(long, value_name = "URL")]
-    pub scrape: Option<String>,
+    #[command(flatten)]
+    target: TargetFlags,
     /// Limit for each request.
-    #[arg(long, value_name = "TIME", default_value = "60s")]
-    pub timeout: Span,
+    #[arg(long, value_name = "TIME", default_value = "60s", help_heading = "Connection")]
+    timeout: Span,
     /// Requests of the small load at the end; 0: none.
     #[arg(long, value_name = "N", default_value_t = 30, help_heading = "Small load", value_parser = clap::value_parser!(u32).range(..=100_000))]
     pub requests: u32,
@@ -31,4 +22,13 @@ pub struct CheckFlags {
     /// Sampling temperature.
     #[arg(long, value_name = "T", default_value_t = 0.7, help_heading = "Small load")]
     pub temperature: f64,
+}
+
+impl CheckFlags {
+    /// The target, as a plan names it.
+    pub fn plan(&self) -> Plan {
+        let mut plan = Plan { timeout: self.timeout, ..Plan::default() };
+        self.target.apply(&mut plan);
+        plan
+    }
 }

@@ -1,6 +1,7 @@
+use super::{TargetFlags, given, levels, set};
 use crate::failure::Failure;
 use clap::Args;
-use plimsoll_record::{Endpoint, LengthLaw, Plan, Span};
+use plimsoll_record::{Arrivals, Endpoint, LengthLaw, Plan, Rate, Span};
 use plimsoll_sweep::{demo_plan, read_plan};
 use std::{fs, path::PathBuf};
 
@@ -25,31 +26,25 @@ pub struct SweepFlags {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Target")]
-struct TargetFlags {
-    /// Base address of the server, http only, with or without /v1 [default: the embedded mock].
-    #[arg(long, value_name = "URL")]
-    url: Option<Vec<String>>,
-    /// Model name [default: the one that the server serves].
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-    /// Route that carries the load: chat or completions [default: chat].
-    #[arg(long, value_name = "ROUTE")]
-    endpoint: Option<Endpoint>,
-    /// Name of the environment variable that holds the API key [default: no key].
-    #[arg(long, value_name = "VARIABLE")]
-    api_key_env: Option<String>,
-    /// Limit for a whole request; one that passes it has failed [default: 10m].
-    #[arg(long, value_name = "TIME")]
-    timeout: Option<Span>,
-}
-
-#[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 struct LoadFlags {
-    /// Levels: requests in flight at once [default: 1,2,4,8,16,32].
-    #[arg(long, visible_alias = "max-concurrency", value_name = "N,N,...", value_delimiter = ',')]
+    /// Closed loop: levels of requests in flight at once [default: 1,2,4,8,16,32].
+    #[arg(long, visible_alias = "max-concurrency", value_name = "N,N,...", value_delimiter = ',', value_parser = levels::concurrency)]
     concurrency: Option<Vec<u32>>,
+    /// Open loop instead: levels of arrivals per second, whatever the server does.
+    #[arg(long, visible_alias = "request-rate", value_name = "R,R,...", value_delimiter = ',', value_parser = levels::rate, conflicts_with = "concurrency")]
+    rate: Option<Vec<Rate>>,
+    /// Arrivals of an open loop: constant, poisson, gamma:B, weibull:K, on-off:HIGH/LOW,ON,OFF or
+    /// ramp:FROM[:exponential] [default: poisson].
+    #[arg(long, value_name = "PROCESS")]
+    arrivals: Option<Arrivals>,
+    /// The same as --arrivals gamma:B, as vllm bench serve has it.
+    #[arg(long, value_name = "B", value_parser = levels::burstiness, conflicts_with = "arrivals")]
+    burstiness: Option<Arrivals>,
+    /// Most requests in flight in an open loop; if one must wait for it, the level is no open loop and is flagged
+    /// [default: none].
+    #[arg(long, value_name = "N")]
+    cap: Option<u32>,
     /// Measured requests per level [default: as many as the window holds].
     #[arg(long, visible_alias = "num-prompts", value_name = "N")]
     requests: Option<u32>,
@@ -71,11 +66,20 @@ struct LoadFlags {
     /// Threads that send [default: 1].
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
+    /// Limit for a whole request, retries included; one that passes it has failed [default: 10m].
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<Span>,
+    /// How often a request that failed before any event is sent again; counted and shown [default: 0].
+    #[arg(long, value_name = "N")]
+    retries: Option<u32>,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Prompts")]
 struct PromptFlags {
+    /// Route that carries the load: chat, completions, responses or messages [default: chat].
+    #[arg(long, value_name = "ROUTE")]
+    endpoint: Option<Endpoint>,
     /// Prompt length, tokens [default: 256; mock: 128].
     #[arg(long, visible_alias = "random-input-len", value_name = "LENGTH")]
     input_tokens: Option<LengthLaw>,
@@ -111,9 +115,6 @@ struct JudgementFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server metrics")]
 struct MetricsFlags {
-    /// Address of the metrics page, or off [default: /metrics of the server].
-    #[arg(long, value_name = "URL|off")]
-    scrape: Option<String>,
     /// Time between two scrapes [default: 500ms; mock: 100ms].
     #[arg(long, value_name = "TIME")]
     scrape_interval: Option<Span>,
@@ -150,12 +151,17 @@ impl SweepFlags {
         if load.requests.is_some() || load.duration.is_some() {
             (plan.requests, plan.duration) = (load.requests, load.duration);
         }
-        set(&mut plan.url, target.url.as_ref());
-        given(&mut plan.model, target.model.as_ref());
-        set(&mut plan.endpoint, target.endpoint.as_ref());
-        given(&mut plan.api_key_env, target.api_key_env.as_ref());
-        set(&mut plan.timeout, target.timeout.as_ref());
-        set(&mut plan.concurrency, load.concurrency.as_ref());
+        // Levels are of one kind: those of a flag take the place of the plan's, whichever it has.
+        if load.concurrency.is_some() || load.rate.is_some() {
+            plan.concurrency = load.concurrency.clone().unwrap_or_default();
+            plan.rate = load.rate.clone().unwrap_or_default();
+        }
+        target.apply(plan);
+        set(&mut plan.endpoint, prompts.endpoint.as_ref());
+        set(&mut plan.timeout, load.timeout.as_ref());
+        set(&mut plan.retries, load.retries.as_ref());
+        set(&mut plan.arrivals, load.arrivals.as_ref().or(load.burstiness.as_ref()));
+        given(&mut plan.cap, load.cap.as_ref());
         set(&mut plan.min_window, load.min_window.as_ref());
         given(&mut plan.warmup, load.warmup.as_ref());
         set(&mut plan.repeats, load.repeats.as_ref());
@@ -169,21 +175,8 @@ impl SweepFlags {
         set(&mut plan.temperature, prompts.temperature.as_ref());
         set(&mut plan.ignore_eos, prompts.ignore_eos.as_ref());
         given(&mut plan.slo, judgement.slo.as_ref());
-        given(&mut plan.scrape, metrics.scrape.as_ref());
         set(&mut plan.scrape_interval, metrics.scrape_interval.as_ref());
         set(&mut plan.out, output.out.as_ref());
-    }
-}
-
-fn set<T: Clone>(place: &mut T, flag: Option<&T>) {
-    if let Some(value) = flag {
-        place.clone_from(value);
-    }
-}
-
-fn given<T: Clone>(place: &mut Option<T>, flag: Option<&T>) {
-    if flag.is_some() {
-        *place = flag.cloned();
     }
 }
 
@@ -193,6 +186,10 @@ fn over_demo(path: &std::path::Path) -> Result<Plan, Failure> {
     let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
     let mut plan = toml::Table::try_from(demo_plan()).map_err(|error| wrong(&error))?;
     let file: toml::Table = toml::from_str(&text).map_err(|error| wrong(&error))?;
+    // A plan of rates has none of the demonstration's levels.
+    if file.contains_key("rate") {
+        plan.insert("concurrency".to_owned(), toml::Value::Array(Vec::new()));
+    }
     for (key, value) in file {
         match (plan.get_mut(&key), value) {
             (Some(toml::Value::Table(below)), toml::Value::Table(above)) => below.extend(above),
@@ -207,6 +204,7 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
     use clap::Parser;
+    use plimsoll_record::{HttpVersion, Redirects};
 
     fn flags(args: &[&str]) -> SweepFlags {
         let all = ["plimsoll", "sweep"].iter().chain(args);
@@ -232,10 +230,13 @@ mod tests {
     #[test]
     fn every_flag_reaches_its_key() {
         let plan = flags(&[
-            "--url=http://h",
+            "--url=https://h,https://i",
+            "--url=https://j",
             "--model=m",
-            "--endpoint=completions",
-            "--concurrency=1,2",
+            "--endpoint=messages",
+            "--rate=1,2.5",
+            "--arrivals=weibull:0.7",
+            "--cap=64",
             "--requests=40",
             "--warmup=3",
             "--repeats=2",
@@ -248,21 +249,40 @@ mod tests {
             "--slo=ttft p95 < 1s",
             "--scrape=off",
             "--scrape-interval=1s",
-            "--api-key-env=KEY",
+            "--api-key-file=k",
+            "--header=X-A: 1, 2",
+            "--header",
+            "X-B: env:B",
+            "--ca-file=ca",
+            "--client-cert=c",
+            "--client-key=ck",
+            "--insecure",
+            "--http=2",
+            "--unix-socket=/s",
+            "--proxy=http://p",
+            "--redirects=same-host",
+            "--retries=2",
             "--tokenizer=t.json",
             "--ignore-eos",
             "--timeout=5s",
+            "--connect-timeout=1s",
+            "--first-token-timeout=2s",
+            "--idle-timeout=3s",
             "--out=o",
             "--workers=2",
             "--min-window=7s",
         ])
         .plan()
         .unwrap();
+        // Without `..`: a new key needs its flag here.
         let expected = Plan {
-            url: vec!["http://h".into()],
+            url: ["https://h", "https://i", "https://j"].map(Into::into).into(),
             model: Some("m".into()),
-            endpoint: Endpoint::Completions,
-            concurrency: vec![1, 2],
+            endpoint: Endpoint::Messages,
+            concurrency: Vec::new(),
+            rate: vec![Rate::new(1.0).unwrap(), Rate::new(2.5).unwrap()],
+            arrivals: Arrivals::Weibull(0.7),
+            cap: Some(64),
             requests: Some(40),
             duration: None,
             min_window: Span::from_millis(7000),
@@ -277,16 +297,61 @@ mod tests {
             slo: Some("ttft p95 < 1s".into()),
             scrape: Some("off".into()),
             scrape_interval: Span::from_millis(1000),
-            api_key_env: Some("KEY".into()),
+            api_key_env: None,
+            api_key_file: Some("k".into()),
+            header: vec!["X-A: 1, 2".into(), "X-B: env:B".into()],
+            ca_file: Some("ca".into()),
+            client_cert: Some("c".into()),
+            client_key: Some("ck".into()),
+            insecure: true,
+            http: HttpVersion::Two,
+            unix_socket: Some("/s".into()),
+            proxy: Some("http://p".into()),
+            redirects: Redirects::SameHost,
+            retries: 2,
             tokenizer: Some("t.json".into()),
             ignore_eos: true,
             timeout: Span::from_millis(5000),
+            connect_timeout: Span::from_millis(1000),
+            first_token_timeout: Some(Span::from_millis(2000)),
+            idle_timeout: Span::from_millis(3000),
             workers: 2,
             out: "o".into(),
             mock: None,
-            ..Plan::default()
         };
         assert_eq!(plan, expected);
+        let closed = flags(&["--url=http://h", "--concurrency=1,2", "--api-key-env=KEY", "--duration=9s"]);
+        let expected = Plan {
+            url: vec!["http://h".into()],
+            concurrency: vec![1, 2],
+            api_key_env: Some("KEY".into()),
+            duration: Some(Span::from_millis(9000)),
+            ..Plan::default()
+        };
+        assert_eq!(closed.plan().unwrap(), expected);
+    }
+
+    #[test]
+    fn flags_that_exclude_each_other() {
+        for args in [
+            &["--rate=1", "--concurrency=1"][..],
+            &["--arrivals=poisson", "--burstiness=1"],
+            &["--api-key-env=A", "--api-key-file=b"],
+        ] {
+            let all = ["plimsoll", "sweep"].iter().chain(args);
+            let error = Cli::try_parse_from(all).unwrap_err().to_string();
+            assert!(error.contains("cannot be used with"), "{error}");
+        }
+    }
+
+    #[test]
+    fn levels_of_a_flag_take_the_place_of_the_file_s_whichever_kind_it_has() {
+        let path = plan_file("kinds", "rate = [1, 2]\ncap = 9\n");
+        let file = path.to_str().unwrap();
+        let rates = flags(&["--plan", file]).plan().unwrap();
+        assert_eq!((rates.rate.len(), rates.concurrency.len(), rates.cap), (2, 0, Some(9)));
+        let closed = flags(&["--plan", file, "--concurrency=4", "--url=http://h"]).plan().unwrap();
+        assert_eq!((closed.rate.len(), closed.concurrency.as_slice()), (0, &[4][..]));
     }
 
     #[test]
@@ -301,6 +366,8 @@ mod tests {
             "--random-output-len",
             "200",
         ]);
+        let rates = flags(&["--request-rate", "4", "--burstiness", "0.5"]).plan().unwrap();
+        assert_eq!(rates, flags(&["--rate=4", "--arrivals=gamma:0.5"]).plan().unwrap());
         let ours = flags(&[
             "--concurrency",
             "8",

@@ -76,7 +76,7 @@ impl Answers<'_> {
             }
         };
         let clock = Clock::start();
-        let limit = self.options.timeout.duration();
+        let limit = self.options.plan.timeout.duration();
         if tokio::time::timeout(limit, slot.post(body.to_bytes(), clock, &mut trace)).await.is_err() {
             slot.cut_off(
                 clock,

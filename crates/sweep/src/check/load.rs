@@ -37,9 +37,9 @@ pub async fn run(
         let mut slot =
             Slot::new(server.dial.clone(), server.head.clone(), &path, limits).map_err(SweepError::other)?;
         // A connection that cannot be opened now is tried again, and counted, by the slot's first request.
-        let _ = tokio::time::timeout(options.timeout.duration(), slot.connect()).await;
+        let _ = tokio::time::timeout(options.plan.timeout.duration(), slot.connect()).await;
         let (bodies, next, ended) = (Rc::clone(&bodies), Rc::clone(&next), Rc::clone(&ended));
-        let limit = options.timeout.duration();
+        let limit = options.plan.timeout.duration();
         local.spawn_local(async move {
             while let Some(body) = bodies.get(next.replace(next.get() + 1)) {
                 let request = send(&mut slot, body.clone(), clock, limit).await;

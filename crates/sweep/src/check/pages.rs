@@ -53,7 +53,7 @@ impl Pages<'_> {
     /// Also the model to ask for, when there is one.
     pub async fn models(&self) -> (CheckRow, Option<String>) {
         let name = "GET /v1/models";
-        let asked = self.options.model.clone();
+        let asked = self.options.plan.model.clone();
         let reply = match self.get("/v1/models").await {
             Ok(reply) => reply,
             Err(error) => return (CheckRow::fail(name, error.to_string()), None),
@@ -124,13 +124,13 @@ impl Pages<'_> {
 
     pub async fn metrics(&self, model: &str) -> CheckRow {
         let name = "GET /metrics";
-        if self.options.scrape.as_deref() == Some(plimsoll_record::SCRAPE_OFF) {
+        if self.options.plan.scrape.as_deref() == Some(plimsoll_record::SCRAPE_OFF) {
             return CheckRow::warn(
                 name,
                 "not looked at (--scrape off): a sweep would have no verdict on the server",
             );
         }
-        let reply = match &self.options.scrape {
+        let reply = match &self.options.plan.scrape {
             None => self.get_metrics(self.server.base()).await,
             Some(url) => match url.parse::<BaseUrl>() {
                 Ok(base) => self.get_metrics(&base).await,

@@ -49,7 +49,7 @@ pub async fn look(
         schema: RECORD_SCHEMA,
         seed: plan.seed.unwrap_or_default(),
         levels: plan.levels(),
-        added_levels: resolved.added_levels.iter().copied().map(Into::into).collect(),
+        added_levels: resolved.added_levels.clone(),
         ..Conditions::default()
     };
     about.describe(&model, &mut conditions);
@@ -96,8 +96,9 @@ impl Ready {
             usable: file.map(|file| file.len() as u64),
             skipped: file.map(|file| file.skipped().clone()).unwrap_or_default(),
         };
-        let each = |level: &u32| u64::from(resolved.warmup(*level)) + u64::from(plan.requests.unwrap_or(1));
-        let requests = u64::from(plan.repeats) * plan.concurrency.iter().map(each).sum::<u64>();
+        let warmup = |level| u64::from(resolved.warmup(level, self.probe_duration));
+        let each = |level| warmup(level) + u64::from(plan.requests.unwrap_or(1));
+        let requests = u64::from(plan.repeats) * plan.levels().into_iter().map(each).sum::<u64>();
         self.conditions.notes.extend(workload.notes(requests));
         Ok(workload)
     }

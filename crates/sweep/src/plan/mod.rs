@@ -1,13 +1,16 @@
 //! Plans: read, completed, checked.
 
+mod load;
+mod target;
+
+pub use target::check_target;
+
 use crate::SweepError;
 use plimsoll_driver::Cohort;
 use plimsoll_metrics::{Objective, Slo};
-use plimsoll_record::{MockEngine, Plan, SCRAPE_OFF, Span};
-use std::{collections::BTreeSet, fs, path::Path};
+use plimsoll_record::{Level, MockEngine, Plan, SCRAPE_OFF, Span};
+use std::{fs, path::Path, time::Duration};
 
-/// Most slots of one level.
-const MAX_LEVEL: u32 = 20_000;
 /// Without `requests` and `duration`: the window spans this many request durations.
 const DURATIONS: u32 = 10;
 /// Without an SLO: the n from which p95 has an interval of 95 % (order statistics).
@@ -21,7 +24,7 @@ pub struct Resolved {
     /// What `slo` says.
     pub objectives: Vec<Objective>,
     /// Levels that were added because an objective names them.
-    pub added_levels: Vec<u32>,
+    pub added_levels: Vec<Level>,
 }
 
 /// Reads a plan file.
@@ -32,7 +35,7 @@ pub fn read_plan(path: &Path) -> Result<Plan, SweepError> {
 
 /// The plan in a file's text. The error is one line with the place.
 pub(crate) fn parse_plan(path: &Path, text: &str) -> Result<Plan, SweepError> {
-    toml::from_str(text).map_err(|error: toml::de::Error| {
+    let plan = toml::from_str(text).map_err(|error: toml::de::Error| {
         let before = error.span().and_then(|span| text.get(..span.start));
         let place = before.map_or(String::new(), |before| {
             let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
@@ -46,7 +49,8 @@ pub(crate) fn parse_plan(path: &Path, text: &str) -> Result<Plan, SweepError> {
             None => message,
         };
         SweepError::usage(format!("{}{place}: {message}", path.display()))
-    })
+    });
+    plan.map(load::of_one_kind)
 }
 
 /// The plan of the embedded demonstration: short requests and windows, frequent scrapes.
@@ -62,68 +66,28 @@ pub fn demo_plan() -> Plan {
 }
 
 /// Checks a plan and completes it. `seed` is used when the plan has none.
-pub fn resolve(mut plan: Plan, seed: u64) -> Result<Resolved, SweepError> {
-    let refuse = |message: String| Err(SweepError::usage(message));
+pub fn resolve(plan: Plan, seed: u64) -> Result<Resolved, SweepError> {
+    let mut plan = load::of_one_kind(plan);
     let objectives = match &plan.slo {
         Some(text) => Slo::parse(text).map_err(|error| SweepError::usage(format!("--slo: {error}")))?,
         None => Vec::new(),
     };
-    let mut levels: BTreeSet<u32> = plan.concurrency.iter().copied().collect();
-    let asked = levels.clone();
-    levels.extend(objectives.iter().flat_map(Objective::levels));
-    if asked.is_empty() {
-        return refuse("--concurrency: no level given; write for example 1,2,4,8".to_owned());
-    }
-    for level in &levels {
-        if *level == 0 || *level > MAX_LEVEL {
-            return refuse(format!("--concurrency: {level} is not between 1 and {MAX_LEVEL}"));
-        }
-    }
-    if plan.requests == Some(0) {
-        return refuse("--requests: 0 measures nothing; give at least 1".to_owned());
-    }
-    if plan.requests.is_some() && plan.duration.is_some() {
-        return refuse(
-            "--requests and --duration exclude each other: one fixes the cohort, the other the window"
-                .to_owned(),
-        );
-    }
-    for (name, span) in [
-        ("--duration", plan.duration),
-        ("--timeout", Some(plan.timeout)),
-        ("--scrape-interval", Some(plan.scrape_interval)),
-    ] {
-        if span.is_some_and(|span| span.nanos() == 0) {
-            return refuse(format!("{name}: must be longer than 0"));
-        }
-    }
-    if plan.scrape_interval.duration().as_millis() < 10 {
-        return refuse("--scrape-interval: shorter than 10ms, which would load the server itself".to_owned());
-    }
-    if plan.repeats == 0 {
-        return refuse("--repeats: must be at least 1".to_owned());
-    }
-    if plan.workers == 0 || plan.workers > 256 {
-        return refuse("--workers: must be between 1 and 256".to_owned());
-    }
-    if !(0.0..=2.0).contains(&plan.temperature) {
-        return refuse(format!("--temperature: {} is not between 0 and 2", plan.temperature));
-    }
-    if plan.scrape.as_deref().is_some_and(|url| url != SCRAPE_OFF && url.is_empty()) {
-        return refuse("--scrape: empty; give the address of a metrics page, or off".to_owned());
-    }
+    check_target(&plan)?;
+    let named: Vec<Level> = objectives.iter().flat_map(Objective::levels).map(Into::into).collect();
+    let added_levels = load::complete_levels(&mut plan, &named)?;
+    load::check(&plan)?;
     if plan.url.is_empty() {
         let mock = plan.mock.get_or_insert_default();
         if mock.max_num_seqs == 0 || mock.block_size == 0 || mock.num_blocks == 0 {
-            return refuse("[mock]: max-num-seqs, block-size and num-blocks must be at least 1".to_owned());
+            return Err(SweepError::usage(
+                "[mock]: max-num-seqs, block-size and num-blocks must be at least 1",
+            ));
         }
         plan.model.get_or_insert_with(|| mock.model.clone());
     } else {
         plan.mock = None;
     }
     plan.seed.get_or_insert(seed);
-    plan.concurrency = levels.iter().copied().collect();
-    let added_levels = levels.difference(&asked).copied().collect();
     Ok(Resolved { plan, objectives, added_levels })
 }
 
@@ -140,9 +104,9 @@ impl Resolved {
     }
 
     /// The floor, or longer where twenty scrapes need it: a server verdict rests on no fewer.
-    fn floor(&self) -> std::time::Duration {
+    fn floor(&self) -> Duration {
         let scrapes = if self.plan.scrape.as_deref() == Some(SCRAPE_OFF) {
-            std::time::Duration::ZERO
+            Duration::ZERO
         } else {
             self.plan.scrape_interval.duration() * 21
         };
@@ -155,9 +119,14 @@ impl Resolved {
         needed.map_or(DEFAULT_REQUESTS, |n| n.max(DEFAULT_REQUESTS))
     }
 
-    /// Warm-up requests at a level. The second of a slot is the first to meet a full queue, so the window opens after it.
-    pub fn warmup(&self, level: u32) -> u32 {
-        self.plan.warmup.unwrap_or_else(|| level.saturating_mul(2).max(4))
+    /// Warm-up requests at a level, when one request takes about `typical`. The second of a slot is the first to meet a
+    /// full queue, so the window opens after it; in an open loop as many arrive within two requests' time.
+    pub fn warmup(&self, level: Level, typical: Duration) -> u32 {
+        let rule = match level {
+            Level::Concurrency(slots) => slots.saturating_mul(2),
+            Level::Rate(rate) => (2.0 * rate.per_second() * typical.as_secs_f64()).ceil() as u32,
+        };
+        self.plan.warmup.unwrap_or_else(|| rule.max(4))
     }
 }
 
@@ -184,7 +153,7 @@ mod tests {
         let plan = Plan { slo: Some("at 10: ttft p95 < 1s".into()), ..Plan::default() };
         let resolved = resolve(plan, 1).unwrap();
         assert_eq!(resolved.plan.concurrency, [1, 2, 4, 8, 10, 16, 32]);
-        assert_eq!(resolved.added_levels, [10]);
+        assert_eq!(resolved.added_levels, [Level::Concurrency(10)]);
     }
 
     #[test]
