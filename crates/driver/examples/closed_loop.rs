@@ -43,6 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             record.phase, record.id, record.first_token_ns, record.end_ns
         ),
         Event::Mark(mark) => println!("-- {:?} at {:?}", mark.edge, mark.at_ns),
+        Event::Client(_) => {}
     });
     let stop = Stop::new();
     let make = |number, ready| Worker {

@@ -1,6 +1,6 @@
 use crate::{Control, Prepared, Stop, Stream, Supply, control::Ended};
 use plimsoll_record::{
-    FailureKind, Nanos, Outcome, Phase, PhaseMark, RECORD_SCHEMA, RequestRecord, TokenSource,
+    ClientSample, FailureKind, Nanos, Outcome, Phase, PhaseMark, RECORD_SCHEMA, RequestRecord, TokenSource,
 };
 use plimsoll_transport::{Clock, Slot, Trace};
 use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
@@ -16,6 +16,8 @@ pub enum Event {
     Request(Box<RequestRecord>),
     /// A phase has begun.
     Mark(PhaseMark),
+    /// What a worker was busy with for about a second; real time only.
+    Client(Box<ClientSample>),
 }
 
 /// After a failure the slot waits, doubling from the first of these to the second: a dead server must not turn the

@@ -186,6 +186,7 @@ impl Levels<'_> {
             // The receiver goes away only when a write has failed, which stops the run.
             let _ = match event {
                 Event::Request(record) => lines.send(Line::Request(record)),
+                Event::Client(sample) => lines.send(Line::Client(sample)),
                 Event::Mark(mark) => {
                     edge();
                     lines.send(Line::Phase(mark))
