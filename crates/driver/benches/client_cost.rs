@@ -10,7 +10,8 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
 use plimsoll_driver::{
-    Cohort, Control, Event, LevelPlan, Pacer, Prepared, Sink, Stop, Stream, Supply, Target, Worker, run_slots,
+    Cohort, Control, Event, LevelPlan, Load, Pacer, Prepared, Sink, Stop, Stream, Supply, Target, Worker,
+    run_slots,
 };
 use plimsoll_mock::{MockConfig, spawn_thread};
 use plimsoll_record::{MockEngine, Span};
@@ -27,7 +28,7 @@ use tokio::{net::TcpStream, sync::Barrier, task::LocalSet, time::Instant};
 const ROUNDS: usize = 3;
 
 #[derive(Clone, Copy)]
-struct Load {
+struct Streams {
     streams: u32,
     tokens_per_s: u32,
     seconds: u32,
@@ -40,14 +41,14 @@ fn main() {
         if arguments.first().is_some_and(|argument| argument == "--test") {
             return;
         }
-        return compare(Load { streams: 400, tokens_per_s: 50, seconds: 8 });
+        return compare(Streams { streams: 400, tokens_per_s: 50, seconds: 8 });
     };
-    let load = Load { streams, tokens_per_s, seconds };
+    let load = Streams { streams, tokens_per_s, seconds };
     if arguments.first().is_some_and(|argument| argument == "serve") { serve(load) } else { compare(load) }
 }
 
 /// The server's process: prints its address, serves until its input ends.
-fn serve(load: Load) {
+fn serve(load: Streams) {
     let step = Duration::from_secs(1) / load.tokens_per_s;
     let engine = MockEngine {
         max_num_seqs: load.streams,
@@ -65,8 +66,8 @@ fn serve(load: Load) {
     drop(mock.stop());
 }
 
-fn compare(load: Load) {
-    let Load { streams, tokens_per_s, seconds } = load;
+fn compare(load: Streams) {
+    let Streams { streams, tokens_per_s, seconds } = load;
     let mut server = Command::new(std::env::current_exe().unwrap())
         .args(["serve".to_owned(), streams.to_string(), tokens_per_s.to_string(), seconds.to_string()])
         .stdin(Stdio::piped())
@@ -111,7 +112,7 @@ fn cpu() -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
 }
 
-fn body(load: Load) -> Bytes {
+fn body(load: Streams) -> Bytes {
     let tokens = load.tokens_per_s * load.seconds;
     Bytes::from(format!(
         r#"{{"model":"mock","messages":[{{"role":"user","content":"Go on"}}],"max_tokens":{tokens},"stream":true,"ignore_eos":true,"stream_options":{{"include_usage":true}}}}"#
@@ -123,7 +124,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// One hyper connection per stream, its connection task beside it, every frame taken and dropped.
-fn bare_loop(address: SocketAddr, load: Load) -> u64 {
+fn bare_loop(address: SocketAddr, load: Streams) -> u64 {
     runtime().block_on(async move {
         let mut tasks = Vec::new();
         for _ in 0..load.streams {
@@ -162,7 +163,7 @@ impl Supply for Same {
 }
 
 /// The whole client: slots, stamps, events, records, and their JSON on another thread.
-fn plimsoll(address: SocketAddr, load: Load) -> u64 {
+fn plimsoll(address: SocketAddr, load: Streams) -> u64 {
     let (sender, receiver) = mpsc::channel::<Event>();
     let writer = std::thread::spawn(move || {
         let mut tokens = 0;
@@ -177,11 +178,10 @@ fn plimsoll(address: SocketAddr, load: Load) -> u64 {
     });
     let sink: Sink = Arc::new(move |event| sender.send(event).expect("the writer lives"));
     let control = Arc::new(Control::new(LevelPlan {
-        level: load.streams,
+        load: Load::Closed { slots: load.streams, ramp: Duration::ZERO },
         repeat: 0,
         warmup: 0,
         cohort: Cohort::Requests(load.streams),
-        ramp: Duration::ZERO,
         timeout: Duration::from_mins(10),
     }));
     let worker = Worker {

@@ -1,7 +1,7 @@
 //! A closed loop of four slots against the mock: `cargo run -p plimsoll-driver --example closed_loop`.
 
 use plimsoll_driver::{
-    Cohort, Control, Event, LevelPlan, Prepared, Sink, Stop, Stream, Supply, Target, Worker, run_level,
+    Cohort, Control, Event, LevelPlan, Load, Prepared, Sink, Stop, Stream, Supply, Target, Worker, run_level,
 };
 use plimsoll_mock::{MockConfig, spawn_thread};
 use plimsoll_transport::{Clock, Dial, Head, Limits};
@@ -30,11 +30,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         limits: Limits::default(),
     };
     let control = Arc::new(Control::new(LevelPlan {
-        level: 4,
+        load: Load::Closed { slots: 4, ramp: Duration::from_millis(80) },
         repeat: 0,
         warmup: 4,
         cohort: Cohort::Requests(20),
-        ramp: Duration::from_millis(80),
         timeout: Duration::from_secs(10),
     }));
     let sink: Sink = Arc::new(|event| match event {

@@ -1,75 +1,84 @@
-use crate::{Cohort, LevelPlan};
-use hdrhistogram::Histogram;
-use plimsoll_record::{FailureKind, Nanos, Outcome, Phase, PhaseEdge};
+use crate::{
+    Cohort, FailureRow, LevelPlan, Load, Progress,
+    open::{Agenda, Line},
+    tally::Tally,
+};
+use plimsoll_record::{Nanos, Outcome, Phase, PhaseEdge, PhaseMark};
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
+use tokio::sync::watch;
 
 /// Decides what each next request of a level is for. Shared by its workers; asked once per request, never per token.
 #[derive(Debug)]
 pub struct Control {
     plan: LevelPlan,
     state: Mutex<State>,
+    over: watch::Sender<bool>,
+    line: Option<Line>,
 }
 
 #[derive(Debug)]
-struct State {
-    /// Slots that have begun.
+pub(crate) struct State {
+    pub begun: Option<Nanos>,
+    /// Slots of a closed loop that have begun, and their warm-up requests.
     entered: u32,
     warmups: u32,
-    open: Option<Nanos>,
-    close: Option<Nanos>,
-    measured: u32,
-    measured_ended: u32,
-    draining: bool,
-    progress: Progress,
-    row: FailureRow,
-    /// Durations of successful requests, rising.
-    durations: Vec<Nanos>,
-    /// Times to the first token, microseconds: bounded in memory however long the level runs.
-    ttfts: Histogram<u64>,
+    /// The schedule of an open loop.
+    pub agenda: Option<Agenda>,
+    pub window: Window,
+    pub tally: Tally,
 }
 
-/// How far a level is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Requests begun.
-    pub started: u64,
-    /// Requests ended, failures included.
-    pub ended: u64,
-    /// Of these, failures.
-    pub failed: u64,
-    /// Output tokens of ended requests, as far as known.
-    pub output_tokens: u64,
-    /// Median time to the first token of ended requests, to about 1 %: for a live view, not for a report.
-    pub ttft_p50: Option<Nanos>,
-    /// `t0`.
-    pub window_open: Option<Nanos>,
-    /// `t1`.
-    pub window_close: Option<Nanos>,
-    /// Measured requests begun.
+/// The measured window.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    pub open: Option<Nanos>,
+    pub close: Option<Nanos>,
     pub measured: u32,
+    pub measured_ended: u32,
+    pub draining: bool,
 }
 
-/// Failures since the last success.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FailureRow {
-    /// How many.
-    pub count: u32,
-    /// Kind of the last one.
-    pub last_kind: Option<FailureKind>,
-    /// What the last one said.
-    pub last: Option<String>,
+/// What changed with a decision, to be written down.
+pub type Marks = Vec<PhaseMark>;
+
+/// Collects the marks of one decision.
+pub(crate) struct Scribe<'a> {
+    plan: &'a LevelPlan,
+    pub marks: Marks,
 }
 
-/// What changed with a decision; each is a phase mark.
-pub type Edges = Vec<(Nanos, PhaseEdge)>;
+impl Scribe<'_> {
+    pub fn mark(&mut self, at: Nanos, edge: PhaseEdge) {
+        self.marks.push(PhaseMark::of_level(at, edge, self.plan.level(), self.plan.repeat));
+    }
+
+    pub fn mark_with(&mut self, at: Nanos, edge: PhaseEdge, message: String) {
+        self.mark(at, edge);
+        if let Some(mark) = self.marks.last_mut() {
+            mark.message = Some(message);
+        }
+    }
+}
 
 impl Control {
     /// For one level.
     pub fn new(plan: LevelPlan) -> Self {
-        Self { plan, state: Mutex::new(State::new()) }
+        let (agenda, line) = match &plan.load {
+            Load::Closed { .. } => (None, None),
+            Load::Open(open) => (Some(Agenda::new(open, &plan)), open.cap.map(Line::new)),
+        };
+        let state = State {
+            begun: None,
+            entered: 0,
+            warmups: 0,
+            agenda,
+            window: Window::default(),
+            tally: Tally::new(),
+        };
+        Self { plan, state: Mutex::new(state), over: watch::Sender::new(false), line }
     }
 
     /// The level.
@@ -77,108 +86,157 @@ impl Control {
         &self.plan
     }
 
-    /// A slot begins; called once by each, before its first request. The window stays shut until all have.
+    /// The line at the cap on requests in flight of an open loop.
+    pub(crate) const fn line(&self) -> Option<&Line> {
+        self.line.as_ref()
+    }
+
+    /// All connections are open: the level begins. Each worker calls it; the first call counts.
+    pub fn start(&self, now: Nanos) -> Marks {
+        let mut state = self.lock();
+        let mut scribe = self.scribe();
+        if state.begun.is_none() {
+            state.begun = Some(now);
+            scribe.mark(now, PhaseEdge::LevelStart);
+        }
+        scribe.marks
+    }
+
+    /// A slot of a closed loop begins; called once by each, before its first request. The window stays shut until all
+    /// have.
     pub fn enter(&self) {
         self.lock().entered += 1;
     }
 
-    /// A slot is free at `now`: what its next request is for, or `None` when the level is over.
-    pub fn begin(&self, now: Nanos) -> (Option<Phase>, Edges) {
+    /// A slot of a closed loop is free at `now`: what its next request is for, or `None` when the level is over.
+    pub fn begin(&self, now: Nanos) -> (Option<Phase>, Marks) {
         let mut state = self.lock();
-        let mut edges = Vec::new();
-        let phase = self.decide(&mut state, now, &mut edges);
+        let mut scribe = self.scribe();
+        let phase = self.decide(&mut state, now, &mut scribe);
         if phase.is_some() {
-            state.progress.started += 1;
+            state.tally.progress.started += 1;
         }
-        (phase, edges)
+        (phase, scribe.marks)
     }
 
-    fn decide(&self, state: &mut State, now: Nanos, edges: &mut Edges) -> Option<Phase> {
-        if state.draining {
+    fn decide(&self, state: &mut State, now: Nanos, scribe: &mut Scribe<'_>) -> Option<Phase> {
+        if state.window.draining {
             return None;
         }
-        if state.open.is_none() {
+        if state.window.open.is_none() {
             // Few warm-up requests may be used up by the first slots while the others still wait for their turn.
-            let filling = self.plan.warmup > 0 && state.entered < self.plan.level;
+            let filling = self.plan.warmup > 0 && state.entered < self.plan.connections();
             if filling || state.warmups < self.plan.warmup {
                 state.warmups += 1;
                 return Some(Phase::Warmup);
             }
-            state.open = Some(now);
-            edges.push((now, PhaseEdge::WindowOpen));
+            state.window.open = Some(now);
+            scribe.mark(now, PhaseEdge::WindowOpen);
         }
-        self.close_if_due(state, now, edges);
-        if state.close.is_none() {
-            state.measured += 1;
+        self.close_if_due(state, now, scribe);
+        if state.window.close.is_none() {
+            state.window.measured += 1;
             return Some(Phase::Measure);
         }
-        state.drain_if_done(now, edges);
-        (!state.draining).then_some(Phase::Filler)
+        self.drain_if_done(state, now, scribe);
+        (!state.window.draining).then_some(Phase::Filler)
     }
 
     /// A request has ended at `now`.
-    pub fn end(&self, phase: Phase, now: Nanos, ended: &Ended<'_>) -> Edges {
+    pub fn end(&self, phase: Phase, now: Nanos, ended: &Ended<'_>) -> Marks {
         let mut state = self.lock();
-        let mut edges = Vec::new();
-        state.note(ended);
+        let mut scribe = self.scribe();
+        state.tally.note(ended);
         if phase == Phase::Measure {
-            state.measured_ended += 1;
+            state.window.measured_ended += 1;
         }
-        if state.open.is_some() {
+        if state.agenda.is_some() {
+            self.settle(&mut state, now, &mut scribe);
+        } else if state.window.open.is_some() {
             // With requests longer than the window, t1 passes while none is due.
             if matches!(self.plan.cohort, Cohort::Duration(_)) {
-                self.close_if_due(&mut state, now, &mut edges);
+                self.close_if_due(&mut state, now, &mut scribe);
             }
-            state.drain_if_done(now, &mut edges);
+            self.drain_if_done(&mut state, now, &mut scribe);
         }
-        edges
+        scribe.marks
     }
 
-    fn close_if_due(&self, state: &mut State, now: Nanos, edges: &mut Edges) {
-        let (Some(open), None) = (state.open, state.close) else { return };
+    fn close_if_due(&self, state: &mut State, now: Nanos, scribe: &mut Scribe<'_>) {
+        let State { window, tally, .. } = state;
+        let (Some(open), None) = (window.open, window.close) else { return };
         let close = match self.plan.cohort {
-            Cohort::Requests(n) => (state.measured >= n).then_some(now),
+            Cohort::Requests(n) => (window.measured >= n).then_some(now),
             Cohort::Duration(length) => {
                 let close = open + nanos(length);
                 (now >= close).then_some(close)
             }
             Cohort::Rule { floor, requests, durations } => {
-                let spanned = Nanos(state.p95().0.saturating_mul(u64::from(durations)));
-                let length = nanos(floor).max(spanned);
-                (state.measured >= requests && now >= open + length).then_some(now)
+                let spanned = tally.p95().unwrap_or_default().0.saturating_mul(u64::from(durations));
+                let length = nanos(floor).max(Nanos(spanned));
+                (window.measured >= requests && now >= open + length).then_some(now)
             }
         };
         if let Some(close) = close {
-            state.close = Some(close);
-            edges.push((close, PhaseEdge::WindowClose));
+            window.close = Some(close);
+            scribe.mark(close, PhaseEdge::WindowClose);
         }
+    }
+
+    fn drain_if_done(&self, state: &mut State, now: Nanos, scribe: &mut Scribe<'_>) {
+        let window = &mut state.window;
+        if !window.draining && window.close.is_some() && window.measured_ended == window.measured {
+            scribe.mark(now, PhaseEdge::Drain);
+            self.drain(window);
+        }
+    }
+
+    /// Nothing more is sent.
+    pub(crate) fn drain(&self, window: &mut Window) {
+        window.draining = true;
+        self.over.send_replace(true);
+    }
+
+    /// A request joins or leaves the line at the cap.
+    pub(crate) fn in_line(&self, joins: bool) {
+        let waiting = &mut self.lock().tally.progress.waiting;
+        *waiting = if joins { *waiting + 1 } else { waiting.saturating_sub(1) };
+    }
+
+    /// Returns when nothing more is to be sent.
+    pub(crate) async fn over(&self) {
+        // The sender lives as long as `self`, so waiting cannot fail.
+        let _ = self.over.subscribe().wait_for(|over| *over).await;
     }
 
     /// Failures since the last success.
     pub fn failures_in_a_row(&self) -> FailureRow {
-        self.lock().row.clone()
+        self.lock().tally.row.clone()
     }
 
     /// Median duration of the successful requests: the ramp of the next level.
     pub fn typical_duration(&self) -> Option<Duration> {
-        let state = self.lock();
-        let middle = state.durations.get(state.durations.len() / 2)?;
-        Some(Duration::from_nanos(middle.0))
+        self.lock().tally.median().map(|median| Duration::from_nanos(median.0))
     }
 
     /// How far the level is.
     pub fn progress(&self) -> Progress {
         let state = self.lock();
+        let Window { open, close, measured, .. } = state.window;
         Progress {
-            ttft_p50: state.ttft_p50(),
-            window_open: state.open,
-            window_close: state.close,
-            measured: state.measured,
-            ..state.progress
+            ttft_p50: state.tally.ttft_p50(),
+            window_open: open,
+            window_close: close,
+            measured,
+            ..state.tally.progress
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) const fn scribe(&self) -> Scribe<'_> {
+        Scribe { plan: &self.plan, marks: Vec::new() }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         // A panic elsewhere leaves counts that are still counts.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -197,70 +255,20 @@ pub struct Ended<'a> {
     pub output_tokens: Option<u32>,
 }
 
-impl State {
-    fn new() -> Self {
-        #[expect(clippy::expect_used, reason = "the bounds are constants within the documented limits")]
-        let ttfts = Histogram::new_with_bounds(1, 24 * 3_600_000_000, 2).expect("constant bounds");
-        Self {
-            entered: 0,
-            warmups: 0,
-            open: None,
-            close: None,
-            measured: 0,
-            measured_ended: 0,
-            draining: false,
-            progress: Progress::default(),
-            row: FailureRow::default(),
-            durations: Vec::new(),
-            ttfts,
-        }
-    }
-
-    fn drain_if_done(&mut self, now: Nanos, edges: &mut Edges) {
-        if !self.draining && self.close.is_some() && self.measured_ended == self.measured {
-            self.draining = true;
-            edges.push((now, PhaseEdge::Drain));
-        }
-    }
-
-    fn note(&mut self, ended: &Ended<'_>) {
-        self.progress.ended += 1;
-        self.progress.output_tokens += u64::from(ended.output_tokens.unwrap_or(0));
-        if let Some(ttft) = ended.ttft {
-            self.ttfts.saturating_record(ttft.0 / 1000);
-        }
-        match ended.outcome {
-            Outcome::Ok => {
-                self.row = FailureRow::default();
-                let place = self.durations.partition_point(|other| *other <= ended.duration);
-                self.durations.insert(place, ended.duration);
-            }
-            Outcome::Failed { kind, message } => {
-                self.progress.failed += 1;
-                self.row.count += 1;
-                self.row.last_kind = Some(*kind);
-                self.row.last = Some(format!("{kind}: {message}"));
-            }
-        }
-    }
-
-    fn ttft_p50(&self) -> Option<Nanos> {
-        (!self.ttfts.is_empty()).then(|| Nanos(self.ttfts.value_at_quantile(0.5).saturating_mul(1000)))
-    }
-
-    fn p95(&self) -> Nanos {
-        let rank = (self.durations.len() * 95).div_ceil(100);
-        self.durations.get(rank.saturating_sub(1)).copied().unwrap_or_default()
-    }
-}
-
-fn nanos(duration: Duration) -> Nanos {
+pub(crate) fn nanos(duration: Duration) -> Nanos {
     Nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_record::FailureKind;
+
+    type Edges = Vec<(Nanos, PhaseEdge)>;
+
+    fn edges(marks: Marks) -> Edges {
+        marks.into_iter().map(|mark| (mark.at_ns, mark.edge)).collect()
+    }
 
     fn control(warmup: u32, cohort: Cohort) -> Control {
         let control = not_entered(warmup, cohort);
@@ -271,11 +279,10 @@ mod tests {
 
     fn not_entered(warmup: u32, cohort: Cohort) -> Control {
         Control::new(LevelPlan {
-            level: 2,
+            load: Load::Closed { slots: 2, ramp: Duration::ZERO },
             repeat: 0,
             warmup,
             cohort,
-            ramp: Duration::ZERO,
             timeout: Duration::from_secs(1),
         })
     }
@@ -287,7 +294,7 @@ mod tests {
             ttft: None,
             output_tokens: Some(1),
         };
-        control.end(phase, Nanos::from_millis(ms), &ended)
+        edges(control.end(phase, Nanos::from_millis(ms), &ended))
     }
 
     fn begin(control: &Control, ms: u64) -> Option<Phase> {
@@ -300,17 +307,17 @@ mod tests {
         assert_eq!(begin(&control, 0), Some(Phase::Warmup));
         assert_eq!(begin(&control, 50), Some(Phase::Warmup));
         end(&control, Phase::Warmup, 100);
-        let (phase, edges) = control.begin(Nanos::from_millis(100));
+        let (phase, marks) = control.begin(Nanos::from_millis(100));
         assert_eq!(
-            (phase, edges),
+            (phase, edges(marks)),
             (Some(Phase::Measure), vec![(Nanos::from_millis(100), PhaseEdge::WindowOpen)])
         );
         end(&control, Phase::Warmup, 150);
         assert_eq!(begin(&control, 150), Some(Phase::Measure));
         end(&control, Phase::Measure, 200);
-        let (phase, edges) = control.begin(Nanos::from_millis(200));
+        let (phase, marks) = control.begin(Nanos::from_millis(200));
         assert_eq!(
-            (phase, edges),
+            (phase, edges(marks)),
             (Some(Phase::Filler), vec![(Nanos::from_millis(200), PhaseEdge::WindowClose)])
         );
         assert_eq!(end(&control, Phase::Measure, 250), [(Nanos::from_millis(250), PhaseEdge::Drain)]);

@@ -1,4 +1,7 @@
-use crate::{Control, Prepared, Stop, Stream, Supply, control::Ended};
+use crate::{
+    Control, Prepared, Stop, Stream, Supply,
+    control::{Ended, Marks},
+};
 use plimsoll_record::{
     ClientSample, FailureKind, Nanos, Outcome, Phase, PhaseMark, RECORD_SCHEMA, RequestRecord, TokenSource,
 };
@@ -43,22 +46,14 @@ impl<S: Supply> User<S> {
         let mut free = self.clock.now();
         self.control.enter();
         while !self.stop.is_set() {
-            let (phase, edges) = self.control.begin(free);
-            self.mark(edges);
+            let (phase, marks) = self.control.begin(free);
+            self.tell(marks);
             let Some(phase) = phase else { return };
             let prepared = self.supply.borrow_mut().next(Stream::of(phase));
             let Some(prepared) = prepared else { return };
             let (record, freed) = self.request(phase, prepared, free).await;
             let ok = record.outcome.is_ok();
-            let ended = Ended {
-                outcome: &record.outcome,
-                duration: record.end_ns - record.due_ns,
-                ttft: record.first_token_ns.map(|first| first - record.due_ns),
-                output_tokens: record.output_tokens,
-            };
-            let edges = self.control.end(phase, freed, &ended);
-            (self.sink)(Event::Request(Box::new(record)));
-            self.mark(edges);
+            self.end(record, freed);
             free = freed;
             if ok {
                 backoff = BACKOFF.0;
@@ -70,12 +65,30 @@ impl<S: Supply> User<S> {
         }
     }
 
+    /// A request has ended, and its slot was free again at `freed`.
+    pub(crate) fn end(&self, record: RequestRecord, freed: Nanos) {
+        let ended = Ended {
+            outcome: &record.outcome,
+            duration: record.end_ns - record.due_ns,
+            ttft: record.first_token_ns.map(|first| first - record.due_ns),
+            output_tokens: record.output_tokens,
+        };
+        let marks = self.control.end(record.phase, freed, &ended);
+        (self.sink)(Event::Request(Box::new(record)));
+        self.tell(marks);
+    }
+
     /// One request; returns its record and the instant at which the slot was free again.
-    async fn request(&mut self, phase: Phase, prepared: Prepared, due: Nanos) -> (RequestRecord, Nanos) {
+    pub(crate) async fn request(
+        &mut self,
+        phase: Phase,
+        prepared: Prepared,
+        due: Nanos,
+    ) -> (RequestRecord, Nanos) {
         let mut trace = Trace::default();
         let limit = self.control.plan().timeout;
         let deadline = Instant::now() + limit;
-        let Prepared { id, body, asked_input_tokens, max_tokens } = prepared;
+        let body = prepared.body.clone();
         let cut = tokio::select! {
             biased;
             () = self.slot.post(body, self.clock, &mut trace) => None,
@@ -91,11 +104,29 @@ impl<S: Supply> User<S> {
         // The slot is free when the answer's end was read, so that this client's own delays count as such; a body that
         // lingers after the answer holds it longer.
         let freed = if self.slot.is_open() { end } else { self.clock.now() };
+        (self.record(phase, &prepared, due, end, trace), freed)
+    }
+
+    /// The record of a request that was never sent, because the level or the run was over before its turn.
+    pub(crate) fn unsent(&self, phase: Phase, prepared: &Prepared, due: Nanos, why: &str) -> RequestRecord {
+        let mut trace = Trace::default();
+        trace.fail(FailureKind::Cancelled, why);
+        self.record(phase, prepared, due, self.clock.now(), trace)
+    }
+
+    fn record(
+        &self,
+        phase: Phase,
+        prepared: &Prepared,
+        due: Nanos,
+        end: Nanos,
+        trace: Trace,
+    ) -> RequestRecord {
         let level = self.control.plan();
-        let record = RequestRecord {
+        RequestRecord {
             schema: RECORD_SCHEMA,
-            id,
-            level: level.level.into(),
+            id: prepared.id,
+            level: level.level(),
             repeat: level.repeat,
             phase,
             worker: self.worker,
@@ -116,8 +147,8 @@ impl<S: Supply> User<S> {
             } else {
                 TokenSource::Unknown
             },
-            asked_input_tokens,
-            max_tokens,
+            asked_input_tokens: prepared.asked_input_tokens,
+            max_tokens: prepared.max_tokens,
             finish_reason: trace.finish_reason,
             http_status: trace.http_status,
             target: None,
@@ -136,14 +167,13 @@ impl<S: Supply> User<S> {
             }),
             text: trace.text,
             text_cut: trace.text_cut,
-        };
-        (record, freed)
+        }
     }
 
-    fn mark(&self, edges: Vec<(Nanos, plimsoll_record::PhaseEdge)>) {
-        let plan = self.control.plan();
-        for (at, edge) in edges {
-            (self.sink)(Event::Mark(PhaseMark::of_level(at, edge, plan.level.into(), plan.repeat)));
+    /// Writes marks down.
+    pub(crate) fn tell(&self, marks: Marks) {
+        for mark in marks {
+            (self.sink)(Event::Mark(mark));
         }
     }
 }

@@ -1,7 +1,10 @@
-use crate::{Control, DriverError, Event, Pacer, Sink, Supply, user::User};
-use plimsoll_record::{PhaseEdge, PhaseMark};
+use crate::{
+    Control, DriverError, Event, Load, Marks, Pacer, Sink, Supply,
+    open::{self, Pool},
+    user::User,
+};
 use plimsoll_transport::{Clock, Dial, Head, Limits, Slot};
-use std::{cell::RefCell, rc::Rc, sync::Arc, thread};
+use std::{cell::RefCell, rc::Rc, sync::Arc, thread, time::Duration};
 use tokio::{
     sync::{Barrier, watch},
     task::LocalSet,
@@ -73,8 +76,8 @@ pub struct Worker {
     pub ready: Arc<Barrier>,
 }
 
-/// Runs one worker's slots on the current runtime, which must be a current-thread one. Connections are opened before
-/// the first request is due; one that cannot be opened is tried again, and counted, by its first request.
+/// Runs one worker's share of a level on the current runtime, which must be a current-thread one. Connections are
+/// opened before the first request is due; one that cannot be opened is tried again, and counted, by its first request.
 pub async fn run_slots<S: Supply + 'static>(
     worker: Worker,
     supply: S,
@@ -83,53 +86,93 @@ pub async fn run_slots<S: Supply + 'static>(
     let plan = worker.control.plan().clone();
     let supply = Rc::new(RefCell::new(supply));
     let mut users = Vec::new();
-    for number in (worker.number..plan.level).step_by(worker.of.max(1) as usize) {
-        let target = &worker.target;
-        let mut slot = Slot::new(target.dial.clone(), target.head.clone(), &target.path, target.limits)
-            .map_err(|error| DriverError::new(error.to_string()))?;
-        let _ = tokio::time::timeout(plan.timeout, slot.connect()).await;
-        users.push(User {
-            number,
-            worker: worker.number,
-            slot,
-            clock: worker.clock,
-            control: Arc::clone(&worker.control),
-            supply: Rc::clone(&supply),
-            sink: Arc::clone(&worker.sink),
-            stop: worker.stop.clone(),
-        });
+    for number in (worker.number..plan.connections()).step_by(worker.of.max(1) as usize) {
+        let mut user = worker.user(number, &supply)?;
+        let _ = tokio::time::timeout(plan.timeout, user.slot.connect()).await;
+        users.push(user);
     }
-    let leader = tokio::select! {
+    tokio::select! {
         biased;
         () = worker.stop.wait() => return Ok(()),
-        ready = worker.ready.wait() => ready.is_leader(),
-    };
-    if leader {
-        let mark =
-            PhaseMark::of_level(worker.clock.now(), PhaseEdge::LevelStart, plan.level.into(), plan.repeat);
-        (worker.sink)(Event::Mark(mark));
+        _ = worker.ready.wait() => {}
     }
-    let start = tokio::time::Instant::now();
+    worker.tell(worker.control.start(worker.clock.now()));
     let local = LocalSet::new();
     local
         .run_until(async {
-            let mut tasks = Vec::new();
-            for user in users {
-                let share = plan.ramp.mul_f64(f64::from(user.number) / f64::from(plan.level.max(1)));
-                let paced = tokio::select! {
-                    biased;
-                    () = worker.stop.wait() => Ok(()),
-                    paced = pacer.sleep_until(start + share) => paced,
-                };
-                paced.map_err(|error| DriverError::new(format!("the timer failed: {error}")))?;
-                tasks.push(tokio::task::spawn_local(user.run()));
+            match plan.load {
+                Load::Closed { slots, ramp } => closed_loop(&worker, users, slots, ramp, &mut pacer).await,
+                Load::Open(_) => open_loop(worker, users, supply, &mut pacer).await,
             }
-            for task in tasks {
-                task.await.map_err(|error| DriverError::new(format!("a slot ended abnormally: {error}")))?;
-            }
-            Ok(())
         })
         .await
+}
+
+/// Starts the slots one after another over the time of the ramp, and waits for their end.
+async fn closed_loop<S: Supply + 'static>(
+    worker: &Worker,
+    users: Vec<User<S>>,
+    slots: u32,
+    ramp: Duration,
+    pacer: &mut Pacer,
+) -> Result<(), DriverError> {
+    let start = tokio::time::Instant::now();
+    let mut tasks = Vec::new();
+    for user in users {
+        let share = ramp.mul_f64(f64::from(user.number) / f64::from(slots.max(1)));
+        let paced = tokio::select! {
+            biased;
+            () = worker.stop.wait() => Ok(()),
+            paced = pacer.sleep_until(start + share) => paced,
+        };
+        paced.map_err(|error| DriverError::new(format!("the timer failed: {error}")))?;
+        tasks.push(tokio::task::spawn_local(user.run()));
+    }
+    for task in tasks {
+        task.await.map_err(|error| DriverError::new(format!("a slot ended abnormally: {error}")))?;
+    }
+    Ok(())
+}
+
+async fn open_loop<S: Supply + 'static>(
+    worker: Worker,
+    users: Vec<User<S>>,
+    supply: Rc<RefCell<S>>,
+    pacer: &mut Pacer,
+) -> Result<(), DriverError> {
+    let Worker { number, of, clock, .. } = worker;
+    let (control, stop) = (Arc::clone(&worker.control), worker.stop.clone());
+    let worker = Rc::new(worker);
+    let (maker, made_with) = (Rc::clone(&worker), Rc::clone(&supply));
+    let pool = Pool::new(users, number, of.max(1), move |number| maker.user(number, &made_with));
+    let tell = Box::new(move |marks| worker.tell(marks));
+    let pool = Rc::new(RefCell::new(pool));
+    open::run(open::Sender { number, of, clock, control, stop, supply, pool, tell }, pacer).await
+}
+
+impl Worker {
+    /// A virtual user that is not connected yet.
+    fn user<S>(&self, number: u32, supply: &Rc<RefCell<S>>) -> Result<User<S>, DriverError> {
+        let Target { dial, head, path, limits } = &self.target;
+        let slot = Slot::new(dial.clone(), head.clone(), path, *limits)
+            .map_err(|error| DriverError::new(error.to_string()))?;
+        Ok(User {
+            number,
+            worker: self.number,
+            slot,
+            clock: self.clock,
+            control: Arc::clone(&self.control),
+            supply: Rc::clone(supply),
+            sink: Arc::clone(&self.sink),
+            stop: self.stop.clone(),
+        })
+    }
+
+    fn tell(&self, marks: Marks) {
+        for mark in marks {
+            (self.sink)(Event::Mark(mark));
+        }
+    }
 }
 
 /// Runs a whole level on `workers` threads, each with a runtime of its own. `supply` makes the supply of each.

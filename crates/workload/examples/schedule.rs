@@ -2,11 +2,10 @@
 //!
 //! `cargo run -p plimsoll-workload --example schedule -- 7`
 
-use plimsoll_record::{LengthLaw, Plan};
-use plimsoll_workload::arrivals::{Arrivals, Process};
-use plimsoll_workload::{Calibration, Stream, Workload, WorkloadError, fingerprint};
+use plimsoll_record::{LengthLaw, Level, Plan, Rate};
+use plimsoll_workload::{ArrivalTimes, Calibration, Stream, Workload, fingerprint};
 
-fn main() -> Result<(), WorkloadError> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seed = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(7);
     let plan = Plan {
         input_tokens: LengthLaw::Normal { mean: 64, sd: 10 },
@@ -15,7 +14,7 @@ fn main() -> Result<(), WorkloadError> {
     };
     let workload = Workload::new(&plan, seed, None, None, None, Calibration::default())?;
     println!("seed {seed}, regime {}", workload.regime());
-    for level in [1, 8] {
+    for level in [1, 8].map(Level::Concurrency) {
         for (stream, n) in [(Stream::Warmup, 1), (Stream::Load, 3)] {
             for k in 0..n {
                 let request = workload.request(level, 0, stream, k);
@@ -26,9 +25,12 @@ fn main() -> Result<(), WorkloadError> {
             }
         }
     }
-    println!("fingerprint {}", fingerprint(&workload, &[1, 8], 10));
-    for arrival in Arrivals::new(Process::Poisson, 10.0, seed, 1, 0).into_iter().flatten().take(5) {
-        println!("arrival at {:.6} s", arrival.as_secs_f64());
+    println!("fingerprint {}", fingerprint(&workload, &[1, 8].map(Level::Concurrency), 10));
+    let rate: Rate = "10".parse()?;
+    for process in ["constant", "poisson", "gamma:0.25", "on-off:20/1,1s,4s"] {
+        let times = ArrivalTimes::new(process.parse()?, rate, 0, None, seed, 0)?;
+        let times: Vec<String> = times.take(6).map(|at| format!("{:.3}", at.as_secs_f64())).collect();
+        println!("{process} arrivals at {} s", times.join(", "));
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
 use crate::Stream;
+use plimsoll_record::Level;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
@@ -18,7 +19,7 @@ pub enum Purpose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     pub seed: u64,
-    pub level: u32,
+    pub level: Level,
     pub repeat: u32,
     pub stream: Stream,
     pub k: u64,
@@ -27,7 +28,7 @@ pub struct Key {
 impl Key {
     /// A key for what is drawn once a run.
     pub const fn of_run(seed: u64) -> Self {
-        Self { seed, level: 0, repeat: 0, stream: Stream::Load, k: 0 }
+        Self { seed, level: Level::Concurrency(0), repeat: 0, stream: Stream::Load, k: 0 }
     }
 
     /// 64 bits that no other key or purpose shares, but for a chance of 2^-64.
@@ -60,7 +61,11 @@ impl Key {
             Stream::Load => 2,
         };
         let mut bytes = Vec::with_capacity(48);
-        bytes.extend_from_slice(&self.level.to_le_bytes());
+        // Of different lengths, so that no rate is taken for a concurrency.
+        match self.level {
+            Level::Concurrency(slots) => bytes.extend_from_slice(&slots.to_le_bytes()),
+            Level::Rate(_) => bytes.extend_from_slice(&self.level.number().to_le_bytes()),
+        }
         bytes.extend_from_slice(&self.repeat.to_le_bytes());
         bytes.push(stream);
         bytes.extend_from_slice(&self.k.to_le_bytes());
@@ -111,6 +116,29 @@ impl Draw {
         -libm::log(1.0 - self.unit())
     }
 
+    /// Gamma of this shape and scale 1 (Marsaglia and Tsang 2000); below 1 from the shape above it, by their remark on
+    /// U^(1/shape).
+    pub fn gamma(&mut self, shape: f64) -> f64 {
+        if shape < 1.0 {
+            let above = self.gamma(shape + 1.0);
+            return above * libm::pow(1.0 - self.unit(), 1.0 / shape);
+        }
+        let d = shape - 1.0 / 3.0;
+        let c = 1.0 / libm::sqrt(9.0 * d);
+        loop {
+            let x = self.normal();
+            let v = 1.0 + c * x;
+            if v <= 0.0 {
+                continue;
+            }
+            let v = v * v * v;
+            let u = 1.0 - self.unit();
+            if libm::log(u) < 0.5 * x * x + d * (1.0 - v + libm::log(v)) {
+                return d * v;
+            }
+        }
+    }
+
     /// Puts a slice in random order (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
@@ -122,14 +150,16 @@ impl Draw {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_record::Rate;
 
-    const KEY: Key = Key { seed: 1, level: 2, repeat: 3, stream: Stream::Load, k: 4 };
+    const KEY: Key = Key { seed: 1, level: Level::Concurrency(2), repeat: 3, stream: Stream::Load, k: 4 };
 
     #[test]
     fn each_part_of_a_key_and_the_purpose_change_the_draw() {
         let others = [
             Key { seed: 2, ..KEY },
-            Key { level: 3, ..KEY },
+            Key { level: Level::Concurrency(3), ..KEY },
+            Key { level: Level::Rate(Rate::new(2.0).unwrap()), ..KEY },
             Key { repeat: 2, ..KEY },
             Key { stream: Stream::Warmup, ..KEY },
             Key { k: 5, ..KEY },

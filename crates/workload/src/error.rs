@@ -13,6 +13,7 @@ enum Kind {
     PromptFile,
     Tokenizer,
     Calibration,
+    Arrivals,
 }
 
 impl WorkloadError {
@@ -28,6 +29,19 @@ impl WorkloadError {
         Self { kind: Kind::Calibration, message }
     }
 
+    pub(crate) fn ramp_without_window() -> Self {
+        let message = "a ramp needs a window of fixed length; give --duration".to_owned();
+        Self { kind: Kind::Arrivals, message }
+    }
+
+    pub(crate) fn states_too_short() -> Self {
+        let message =
+            "the states of these on-off arrivals are so much shorter than the gaps between them that they \
+                       are no different from poisson; write poisson, or longer states"
+                .to_owned();
+        Self { kind: Kind::Arrivals, message }
+    }
+
     /// True when a file of prompts could not be used.
     pub fn is_prompt_file(&self) -> bool {
         self.kind == Kind::PromptFile
@@ -41,5 +55,10 @@ impl WorkloadError {
     /// True when the server's counts of the probes contradict each other.
     pub fn is_calibration(&self) -> bool {
         self.kind == Kind::Calibration
+    }
+
+    /// True when requests cannot arrive as asked for.
+    pub fn is_arrivals(&self) -> bool {
+        self.kind == Kind::Arrivals
     }
 }

@@ -1,4 +1,5 @@
 use crate::{Stream, Workload};
+use plimsoll_record::Level;
 use xxhash_rust::xxh3::Xxh3;
 
 /// A hash of the first `n` requests of both streams of each level and repeat: 16 hexadecimal digits.
@@ -6,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 /// Two workloads of the same fingerprint send the same. Committed fingerprints hold the promise that a plan and a seed
 /// mean the same requests in every release: one may only change together with a line in the changelog that says why,
 /// since results from before and after it are of different prompts.
-pub fn fingerprint(workload: &Workload, levels: &[u32], n: u64) -> String {
+pub fn fingerprint(workload: &Workload, levels: &[Level], n: u64) -> String {
     let mut hash = Xxh3::new();
     for level in levels {
         for repeat in 0..workload.repeats() {

@@ -4,13 +4,14 @@
 //! seed give the same requests on any number of workers, processes or hosts, and any one of them can be made again.
 //!
 //! ```
-//! use plimsoll_record::Plan;
+//! use plimsoll_record::{Level, Plan};
 //! use plimsoll_workload::{Calibration, Stream, Workload};
 //!
 //! let workload = Workload::new(&Plan::default(), 7, None, None, None, Calibration::default())?;
-//! let request = workload.request(8, 0, Stream::Load, 0);
-//! assert_eq!(request, workload.request(8, 0, Stream::Load, 0));
-//! assert_ne!(request.prompt, workload.request(8, 0, Stream::Load, 1).prompt);
+//! let level = Level::Concurrency(8);
+//! let request = workload.request(level, 0, Stream::Load, 0);
+//! assert_eq!(request, workload.request(level, 0, Stream::Load, 0));
+//! assert_ne!(request.prompt, workload.request(level, 0, Stream::Load, 1).prompt);
 //! assert_eq!(request.asked_input_tokens, Some(256));
 //! # Ok::<(), plimsoll_workload::WorkloadError>(())
 //! ```
@@ -18,10 +19,13 @@
 //! Prompts are either generated, of a drawn length and different from their first block on, so that no prefix cache
 //! holds any of them ([`Regime::Cold`]); or they come from a [`PromptFile`] ([`Regime::Natural`]).
 //!
+//! [`ArrivalTimes`] is the schedule of an open loop: absolute times, drawn from a stream of their own, so that neither
+//! a late send nor a change of the prompts moves them.
+//!
 //! The crate is pure: no clock, no files, no network. The feature `tokenizers` makes prompts of exact length from a
 //! `tokenizer.json`; without it, [`Calibration`] learns from two probes how the server counts.
 
-pub mod arrivals;
+mod arrivals;
 mod calibration;
 mod draw;
 mod error;
@@ -33,6 +37,7 @@ mod request;
 mod tokenizer;
 mod workload;
 
+pub use arrivals::ArrivalTimes;
 pub use calibration::Calibration;
 pub use error::WorkloadError;
 pub use file::{PromptFile, Skipped};

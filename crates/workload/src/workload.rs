@@ -5,7 +5,7 @@ use crate::{
     length::draw_length,
     prompt::Generator,
 };
-use plimsoll_record::{LengthLaw, Plan};
+use plimsoll_record::{LengthLaw, Level, Plan};
 use std::{fmt, sync::Arc};
 
 /// All requests of a run, made one by one when they are asked for.
@@ -61,7 +61,7 @@ impl Workload {
                 if system.is_some() {
                     file.drop_system_messages();
                 }
-                let order = Order::new(file.len(), &plan.concurrency, plan.repeats, seed);
+                let order = Order::new(file.len(), &plan.levels(), plan.repeats, seed);
                 Source::File { file, order }
             }
         };
@@ -79,7 +79,7 @@ impl Workload {
 
     /// Request `k` of a level, repeat and stream: a pure function of these, the plan and the seed. Measured and filler
     /// requests are both of [`Stream::Load`], whose numbers run on.
-    pub fn request(&self, level: u32, repeat: u32, stream: Stream, k: u64) -> PlannedRequest {
+    pub fn request(&self, level: Level, repeat: u32, stream: Stream, k: u64) -> PlannedRequest {
         let key = Key { seed: self.seed, level, repeat, stream, k };
         let max_tokens = draw_length(self.output, &mut key.draw(Purpose::OutputLength));
         let (mut prompt, asked_input_tokens) = match &self.source {

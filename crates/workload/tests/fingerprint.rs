@@ -1,12 +1,12 @@
 //! A plan and a seed mean the same requests in every release; see `fingerprint` for when these may change.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use plimsoll_record::{LengthLaw, Plan};
+use plimsoll_record::{LengthLaw, Level, Plan};
 use plimsoll_workload::{Calibration, PromptFile, Workload, fingerprint};
 use std::fmt::Write;
 
 fn actual() -> String {
-    let levels = [1, 8, 32];
+    let levels = [1, 8, 32].map(Level::Concurrency);
     let plan = Plan {
         repeats: 2,
         input_tokens: LengthLaw::Normal { mean: 256, sd: 50 },

@@ -1,7 +1,7 @@
 //! Files as people have them. The collected cases are read from `PLIMSOLL_CASES`, beside the workspace by default.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use plimsoll_record::Plan;
+use plimsoll_record::{Level, Plan};
 use plimsoll_workload::{Calibration, PromptFile, Stream, Workload};
 use proptest::prelude::*;
 use std::{collections::BTreeSet, io::Write, path::PathBuf};
@@ -26,7 +26,7 @@ fn prompts(file: PromptFile) -> BTreeSet<String> {
         Workload::new(&Plan::default(), 1, Some(file), None, None, Calibration::default()).unwrap();
     (0..n)
         .map(|k| {
-            let prompt = workload.request(1, 0, Stream::Load, k).prompt;
+            let prompt = workload.request(Level::Concurrency(1), 0, Stream::Load, k).prompt;
             let turns: Vec<String> = prompt.chat().map(|(role, text)| format!("{role}: {text}")).collect();
             turns.join(" / ")
         })
@@ -79,7 +79,7 @@ fn messages_in_three_shapes() {
         Workload::new(&Plan::default(), 1, Some(file), system, None, Calibration::default()).unwrap();
     assert!(replaced.notes(1).join("\n").contains("system messages of 1 prompts are replaced"));
     for k in 0..3 {
-        let prompt = replaced.request(1, 0, Stream::Load, k).prompt;
+        let prompt = replaced.request(Level::Concurrency(1), 0, Stream::Load, k).prompt;
         assert_eq!(prompt.chat().filter(|(role, _)| *role == "system").count(), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! What a plan and a seed promise of the requests.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use plimsoll_record::{LengthLaw, Plan};
+use plimsoll_record::{LengthLaw, Level, Plan};
 use plimsoll_workload::{Calibration, PlannedRequest, PromptFile, Regime, Stream, Workload};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ fn no_two_requests_of_a_run_share_their_first_block() {
         for repeat in 0..2 {
             for stream in [Stream::Warmup, Stream::Load] {
                 for k in 0..100 {
-                    let block = first_block(&workload.request(level, repeat, stream, k));
+                    let block = first_block(&workload.request(Level::Concurrency(level), repeat, stream, k));
                     nonces.insert(block[..8].to_vec());
                     blocks.insert(block);
                     count += 1;
@@ -49,9 +49,12 @@ fn runs_of_different_seeds_share_no_block_and_of_the_same_seed_are_equal() {
     let plan = drawn_lengths();
     let (one, same, other) = (generated(&plan, 1), generated(&plan, 1), generated(&plan, 2));
     for k in 0..50 {
-        let request = one.request(8, 0, Stream::Load, k);
-        assert_eq!(request, same.request(8, 0, Stream::Load, k));
-        assert_ne!(first_block(&request), first_block(&other.request(8, 0, Stream::Load, k)));
+        let request = one.request(Level::Concurrency(8), 0, Stream::Load, k);
+        assert_eq!(request, same.request(Level::Concurrency(8), 0, Stream::Load, k));
+        assert_ne!(
+            first_block(&request),
+            first_block(&other.request(Level::Concurrency(8), 0, Stream::Load, k))
+        );
     }
 }
 
@@ -60,7 +63,10 @@ fn a_change_of_one_law_leaves_the_other_draws() {
     let short = Plan { output_tokens: LengthLaw::Fixed(4), ..drawn_lengths() };
     let (one, two) = (generated(&drawn_lengths(), 1), generated(&short, 1));
     for k in 0..20 {
-        let (one, two) = (one.request(8, 0, Stream::Load, k), two.request(8, 0, Stream::Load, k));
+        let (one, two) = (
+            one.request(Level::Concurrency(8), 0, Stream::Load, k),
+            two.request(Level::Concurrency(8), 0, Stream::Load, k),
+        );
         assert_eq!(one.prompt, two.prompt);
         assert_eq!(two.max_tokens, 4);
     }
@@ -71,13 +77,13 @@ fn a_system_prompt_is_shared_and_its_length_known_or_absent() {
     let system = || Some("Be brief.".to_owned());
     let plan = Plan::default();
     let unknown = Workload::new(&plan, 1, None, system(), None, Calibration::default()).unwrap();
-    let request = unknown.request(1, 0, Stream::Load, 0);
+    let request = unknown.request(Level::Concurrency(1), 0, Stream::Load, 0);
     assert_eq!(request.prompt.system.as_deref(), Some("Be brief."));
     assert_eq!(request.asked_input_tokens, None);
     assert_eq!(unknown.regime(), Regime::SharedPrefix);
     let calibration = Calibration::from_counts([21, 277]).unwrap().with_system(33, 21);
     let known = Workload::new(&plan, 1, None, system(), None, calibration).unwrap();
-    assert_eq!(known.request(1, 0, Stream::Load, 0).asked_input_tokens, Some(256 + 12));
+    assert_eq!(known.request(Level::Concurrency(1), 0, Stream::Load, 0).asked_input_tokens, Some(256 + 12));
     assert_eq!(generated(&plan, 1).regime(), Regime::Cold);
 }
 
@@ -94,7 +100,7 @@ fn calibrated_prompts_come_out_within_two_percent() {
         let plan = Plan { input_tokens: LengthLaw::Fixed(asked), ..Plan::default() };
         let workload = Workload::new(&plan, 1, None, None, None, calibration).unwrap();
         for k in 0..20 {
-            let request = workload.request(4, 0, Stream::Load, k);
+            let request = workload.request(Level::Concurrency(4), 0, Stream::Load, k);
             let counted = split_words(&request.prompt.flatten());
             assert!(counted.abs_diff(asked) * 50 <= asked, "{counted} for {asked}");
             assert_eq!(request.asked_input_tokens, Some(asked));
@@ -107,11 +113,12 @@ fn prompts_of_a_file_keep_their_text_and_repeats_are_noted() {
     let file = PromptFile::parse(b"one\ntwo\nthree\n", "three.txt").unwrap();
     let workload =
         Workload::new(&Plan::default(), 1, Some(file), None, None, Calibration::default()).unwrap();
-    let round: BTreeSet<String> =
-        (0..3).map(|k| workload.request(4, 0, Stream::Load, k).prompt.flatten()).collect();
+    let round: BTreeSet<String> = (0..3)
+        .map(|k| workload.request(Level::Concurrency(4), 0, Stream::Load, k).prompt.flatten())
+        .collect();
     assert_eq!(round, ["one", "two", "three"].map(str::to_owned).into());
-    let request = workload.request(4, 0, Stream::Load, 0);
-    assert_eq!(request.prompt, workload.request(4, 0, Stream::Load, 3).prompt);
+    let request = workload.request(Level::Concurrency(4), 0, Stream::Load, 0);
+    assert_eq!(request.prompt, workload.request(Level::Concurrency(4), 0, Stream::Load, 3).prompt);
     assert_eq!(request.asked_input_tokens, None);
     assert_eq!(request.max_tokens, 128);
     assert_eq!(workload.regime().name(), "natural");
@@ -131,7 +138,7 @@ proptest! {
             ..Plan::default()
         };
         let workload = generated(&plan, seed);
-        let request = workload.request(level, repeat, Stream::Load, k);
+        let request = workload.request(Level::Concurrency(level), repeat, Stream::Load, k);
         let words = request.prompt.flatten().split(' ').count() as u32;
         prop_assert_eq!(request.asked_input_tokens, Some(words));
         prop_assert!((low..=low + more).contains(&words));

@@ -2,7 +2,7 @@
 #![cfg(feature = "tokenizers")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use plimsoll_record::{LengthLaw, Plan};
+use plimsoll_record::{LengthLaw, Level, Plan};
 use plimsoll_workload::{Calibration, Stream, Tokenizer, Workload};
 use std::{io::Write, path::PathBuf};
 
@@ -30,9 +30,9 @@ fn exact(make: impl Fn() -> Option<Tokenizer>) {
         let plan = Plan { input_tokens: LengthLaw::Fixed(asked), ..Plan::default() };
         let workload = Workload::new(&plan, 3, None, None, make(), Calibration::default()).unwrap();
         for k in 0..20 {
-            let request = workload.request(4, 0, Stream::Load, k);
+            let request = workload.request(Level::Concurrency(4), 0, Stream::Load, k);
             assert_eq!(counter.count(&request.prompt.flatten()), Some(asked));
-            assert_eq!(request, workload.request(4, 0, Stream::Load, k));
+            assert_eq!(request, workload.request(Level::Concurrency(4), 0, Stream::Load, k));
         }
     }
 }
@@ -62,7 +62,7 @@ fn each_word_is_one_token_of_a_large_vocabulary() {
     let Some(tokenizer) = gpt2() else { return };
     let workload = Workload::new(&Plan::default(), 3, None, None, None, Calibration::default()).unwrap();
     for k in 0..20 {
-        let request = workload.request(4, 0, Stream::Load, k);
+        let request = workload.request(Level::Concurrency(4), 0, Stream::Load, k);
         assert_eq!(tokenizer.count(&request.prompt.flatten()), request.asked_input_tokens);
     }
     let [short, long] =
@@ -76,7 +76,7 @@ fn the_template_is_left_room_and_the_system_prompt_comes_on_top() {
     let plan = Plan { input_tokens: LengthLaw::Fixed(100), ..Plan::default() };
     let system = Some("the the".to_owned());
     let workload = Workload::new(&plan, 3, None, system, Some(tiny()), calibration).unwrap();
-    let request = workload.request(4, 0, Stream::Load, 0);
+    let request = workload.request(Level::Concurrency(4), 0, Stream::Load, 0);
     assert_eq!(workload.count_tokens(&request.prompt.messages[0].content), Some(94));
     assert_eq!(request.asked_input_tokens, Some(102));
 }
