@@ -98,6 +98,7 @@ impl Control {
         if state.begun.is_none() {
             state.begun = Some(now);
             scribe.mark(now, PhaseEdge::LevelStart);
+            self.settle(&mut state, now, &mut scribe);
         }
         scribe.marks
     }

@@ -1,4 +1,5 @@
 use plimsoll_driver::Progress;
+use plimsoll_record::Level;
 use std::path::PathBuf;
 
 /// What a sweep tells while it goes on.
@@ -13,14 +14,14 @@ pub enum SweepEvent {
         /// Where the evidence goes.
         folder: PathBuf,
         /// Levels in the order in which they run.
-        levels: Vec<u32>,
+        levels: Vec<Level>,
         /// How often each is run.
         repeats: u32,
     },
     /// A level goes on; several times a second.
     Level {
-        /// Its concurrency.
-        level: u32,
+        /// Its load.
+        level: Level,
         /// Its repeat, from 0.
         repeat: u32,
         /// Its place in the run, from 0.
@@ -34,8 +35,8 @@ pub enum SweepEvent {
     },
     /// A level has ended.
     LevelEnded {
-        /// Its concurrency.
-        level: u32,
+        /// Its load.
+        level: Level,
         /// Its repeat, from 0.
         repeat: u32,
         /// Its place in the run, from 0.

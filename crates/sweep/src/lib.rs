@@ -14,6 +14,7 @@ mod error;
 mod events;
 mod folder;
 mod header;
+mod open_loop;
 mod plan;
 mod preflight;
 mod render;

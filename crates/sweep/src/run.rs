@@ -3,13 +3,16 @@
 use crate::{
     Observer, Resolved, SweepError, SweepEvent,
     folder::RunFolder,
+    open_loop::{Room, ahead, open_loop},
     preflight::Ready,
     supply::{Ahead, Inline, Share},
     watch::Watch,
     writer::{Finish, Line, Writer},
 };
-use plimsoll_driver::{Control, Event, LevelPlan, Pacer, Sink, Stop, Target, Worker, run_level, run_slots};
-use plimsoll_record::{FailureKind, FinishReason, PhaseEdge, PhaseMark};
+use plimsoll_driver::{
+    Control, Event, LevelPlan, Load, Pacer, Sink, Stop, Target, Worker, run_level, run_slots,
+};
+use plimsoll_record::{FailureKind, FinishReason, Level, PhaseEdge, PhaseMark};
 use plimsoll_transport::{Clock, Dial};
 use plimsoll_workload::Workload;
 use std::{
@@ -23,6 +26,8 @@ use tokio::{
 
 /// Longest time over which the first starts of a level are spread.
 const LONGEST_RAMP: Duration = Duration::from_secs(30);
+/// A level's requests are expected to take at most this many times as long as one alone.
+const SLOWER: u32 = 8;
 /// How often the observer hears of a level.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -82,20 +87,17 @@ struct Levels<'a> {
 impl Levels<'_> {
     async fn run(&self, observer: &mut dyn Observer) -> Ending {
         let plan = &self.resolved.plan;
-        let mut ramp = self.ready.probe_duration;
-        let order =
-            (0..plan.repeats).flat_map(|repeat| plan.concurrency.iter().map(move |level| (*level, repeat)));
+        let mut typical = self.ready.probe_duration;
+        let levels = plan.levels();
+        let order = (0..plan.repeats).flat_map(|repeat| levels.iter().map(move |level| (*level, repeat)));
         for (index, (level, repeat)) in order.enumerate() {
-            let control = Arc::new(Control::new(LevelPlan {
-                level,
-                repeat,
-                warmup: self.resolved.warmup(level.into(), ramp),
-                cohort: self.resolved.cohort(),
-                ramp: ramp.min(LONGEST_RAMP),
-                timeout: plan.timeout.duration(),
-            }));
+            let planned = match self.plan_level(level, repeat, typical) {
+                Ok(planned) => planned,
+                Err(message) => return Ending { reason: FinishReason::Failed, message: Some(message) },
+            };
+            let control = Arc::new(Control::new(planned));
             let failed = self.level(&control, index, observer).await;
-            self.mark(PhaseMark::of_level(self.clock.now(), PhaseEdge::LevelEnd, level.into(), repeat));
+            self.mark(PhaseMark::of_level(self.clock.now(), PhaseEdge::LevelEnd, level, repeat));
             if let Some(message) = failed {
                 return Ending { reason: FinishReason::Failed, message: Some(message) };
             }
@@ -103,9 +105,27 @@ impl Levels<'_> {
                 return Ending { reason: FinishReason::Interrupted, message: None };
             }
             self.watch.settle().await;
-            ramp = control.typical_duration().unwrap_or(ramp);
+            typical = control.typical_duration().unwrap_or(typical);
         }
         Ending { reason: FinishReason::Complete, message: None }
+    }
+
+    /// What runs at a level, when one request takes about `typical`.
+    fn plan_level(&self, level: Level, repeat: u32, typical: Duration) -> Result<LevelPlan, String> {
+        let plan = &self.resolved.plan;
+        let warmup = self.resolved.warmup(level, typical);
+        let load = match level {
+            Level::Concurrency(slots) => Load::Closed { slots, ramp: typical.min(LONGEST_RAMP) },
+            Level::Rate(rate) => {
+                // A queue of the level before says little of this one's.
+                let typical = typical.min(self.ready.probe_duration * SLOWER);
+                let embedded = plan.url.is_empty();
+                let room = Room::of_process(&self.ready.target.dial, embedded, plan.workers);
+                Load::Open(open_loop(plan, rate, repeat, warmup, typical, room).map_err(|e| e.to_string())?)
+            }
+        };
+        let (cohort, timeout) = (self.resolved.cohort(), plan.timeout.duration());
+        Ok(LevelPlan { load, repeat, warmup, cohort, timeout })
     }
 
     /// Runs one level; returns why the run cannot go on, if it cannot.
@@ -115,7 +135,7 @@ impl Levels<'_> {
         index: usize,
         observer: &mut dyn Observer,
     ) -> Option<String> {
-        let (level, repeat) = (control.plan().level, control.plan().repeat);
+        let (level, repeat) = (control.plan().level(), control.plan().repeat);
         let begun = Instant::now();
         let target = match control.plan().cohort {
             plimsoll_driver::Cohort::Requests(n) => Some(n),
@@ -134,9 +154,17 @@ impl Levels<'_> {
                     let elapsed_s = begun.elapsed().as_secs_f64();
                     observer.event(SweepEvent::Level { level, repeat, index, progress, elapsed_s, target });
                     if dead.is_none() && !self.stop.is_set() {
-                        dead = given_up(control);
-                        if dead.is_some() {
-                            self.stop.set();
+                        match given_up(control) {
+                            None => {}
+                            Some(GivenUp::Level(message)) => {
+                                for mark in control.end_early(self.clock.now(), message) {
+                                    self.mark(mark);
+                                }
+                            }
+                            Some(GivenUp::Run(message)) => {
+                                dead = Some(message);
+                                self.stop.set();
+                            }
                         }
                     }
                 }
@@ -157,7 +185,9 @@ impl Levels<'_> {
                 run_slots(worker, supply, Pacer::Tokio).await.map_err(|error| error.to_string())
             }
             Dial::Tcp(_) | Dial::Route(_) => {
-                let workers = self.resolved.plan.workers.min(control.plan().level);
+                // A slot has one worker; arrivals can be dealt to any number.
+                let most = control.plan().level().concurrency().unwrap_or(u32::MAX);
+                let workers = self.resolved.plan.workers.min(most);
                 let parts = self.parts(control);
                 let (done, wait) = oneshot::channel();
                 let body = move || {
@@ -239,25 +269,41 @@ impl Parts {
         Share {
             workload: Arc::clone(&self.workload),
             template: Arc::new(move |planned| template.body(planned)),
-            level: self.control.plan().level,
+            level: self.control.plan().level(),
             repeat: self.control.plan().repeat,
             worker,
             of,
+            ahead: ahead(self.control.plan()),
         }
     }
 }
 
-/// Why it makes no sense to go on: the server has stopped answering.
-fn given_up(control: &Control) -> Option<String> {
-    let level = control.plan().level;
+/// Why it makes no sense to go on.
+enum GivenUp {
+    /// At this level.
+    Level(String),
+    /// At any.
+    Run(String),
+}
+
+/// An open loop gives a server that fails at once this long to come back, seconds.
+const PATIENCE_S: f64 = 5.0;
+
+/// The server has stopped answering: many requests failed in a row. Under a rate that is too high for a server, all of
+/// them may run into the time limit, which ends the level and not the run.
+fn given_up(control: &Control) -> Option<GivenUp> {
+    let level = control.plan().level();
     let row = control.failures_in_a_row();
-    let most = if row.last_kind == Some(FailureKind::Timeout) {
-        level.max(3)
-    } else {
-        level.saturating_mul(4).max(50)
+    let timeouts = row.last_kind == Some(FailureKind::Timeout);
+    let most = match level {
+        Level::Concurrency(slots) if timeouts => slots.max(3),
+        Level::Concurrency(slots) => slots.saturating_mul(4).max(50),
+        Level::Rate(rate) => ((rate.per_second() * PATIENCE_S) as u32).max(50),
     };
-    (row.count >= most).then(|| {
-        let last = row.last.unwrap_or_default();
-        format!("{} requests failed in a row at concurrency {level}; the last: {last}", row.count)
-    })
+    if row.count < most {
+        return None;
+    }
+    let last = row.last.unwrap_or_default();
+    let message = format!("{} requests failed in a row at {}; the last: {last}", row.count, level.words());
+    Some(if level.is_open_loop() && timeouts { GivenUp::Level(message) } else { GivenUp::Run(message) })
 }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use plimsoll_driver::{Prepared, Stream, Supply};
+use plimsoll_record::Level;
 use plimsoll_workload::{PlannedRequest, Workload};
 use std::sync::{
     Arc,
@@ -13,12 +14,14 @@ use std::sync::{
 pub struct Share {
     pub workload: Arc<Workload>,
     pub template: Arc<dyn Fn(&PlannedRequest) -> Bytes + Send + Sync>,
-    pub level: u32,
+    pub level: Level,
     pub repeat: u32,
     /// The worker's number.
     pub worker: u32,
     /// Number of workers: request k is worker k mod this.
     pub of: u32,
+    /// Requests of a stream that the level may need at once.
+    pub ahead: u32,
 }
 
 impl Share {
@@ -69,7 +72,7 @@ pub struct Ahead {
     loads: Receiver<Prepared>,
 }
 
-/// How many requests of a stream are made ahead beyond two per slot.
+/// How many requests of a stream are made ahead beyond what the level may need at once.
 const DEPTH: usize = 64;
 
 impl Ahead {
@@ -80,7 +83,7 @@ impl Ahead {
 }
 
 fn produce(share: Share, stream: Stream) -> Receiver<Prepared> {
-    let (sender, receiver) = sync_channel(DEPTH + 2 * share.level as usize);
+    let (sender, receiver) = sync_channel(DEPTH + share.ahead as usize);
     let make = move || {
         for index in 0.. {
             if sender.send(share.prepare(stream, index)).is_err() {

@@ -65,7 +65,7 @@ pub async fn sweep(setup: Setup, observer: &mut dyn Observer) -> Result<Done, Sw
     folder.write_head(&without_queries(resolved.plan.clone()), &ready.conditions)?;
     observer.event(SweepEvent::Started {
         folder: folder.path().to_owned(),
-        levels: resolved.plan.concurrency.clone(),
+        levels: resolved.plan.levels(),
         repeats: resolved.plan.repeats,
     });
     let finish = count_tokens(&workload);

@@ -67,7 +67,13 @@ mod tests {
                 lines.event(SweepEvent::Level { level, repeat, index, progress, elapsed_s, target });
             }
             let progress = moment(0.0, true, 3, None).progress;
-            lines.event(SweepEvent::LevelEnded { level: 8, repeat: 0, index, progress, elapsed_s: 25.0 });
+            lines.event(SweepEvent::LevelEnded {
+                level: 8.into(),
+                repeat: 0,
+                index,
+                progress,
+                elapsed_s: 25.0,
+            });
         }
         lines.event(SweepEvent::Note("a\u{1b}[2Jb\nc".into()));
         let said = SAID.take();

@@ -1,4 +1,5 @@
 use crate::terminal;
+use plimsoll_record::Level;
 use plimsoll_sweep::{Progress, Resolved};
 
 /// Turns a level's progress into words.
@@ -14,7 +15,7 @@ pub struct View {
 /// A level at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    pub level: u32,
+    pub level: Level,
     pub repeat: u32,
     pub index: usize,
     pub progress: Progress,
@@ -34,12 +35,13 @@ impl View {
     }
 
     /// Where the evidence goes, what runs, and the seed.
-    pub fn started(&self, folder: &std::path::Path, levels: &[u32], repeats: u32) -> String {
-        let levels: Vec<String> = levels.iter().map(u32::to_string).collect();
+    pub fn started(&self, folder: &std::path::Path, levels: &[Level], repeats: u32) -> String {
+        let kind = if levels.iter().any(|level| level.is_open_loop()) { "rate" } else { "concurrency" };
+        let levels: Vec<String> = levels.iter().map(Level::to_string).collect();
         let times = if repeats > 1 { format!(" x {repeats}") } else { String::new() };
         let seed = self.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
         terminal::line(&format!(
-            "concurrency {}{times}{seed}, evidence in {}",
+            "{kind} {}{times}{seed}, evidence in {}",
             levels.join(", "),
             folder.display()
         ))
@@ -89,7 +91,10 @@ impl View {
 
 fn name(moment: &Moment) -> String {
     let repeat = if moment.repeat > 0 { format!(" (repeat {})", moment.repeat + 1) } else { String::new() };
-    format!("concurrency {:>3}{repeat}", moment.level)
+    match moment.level {
+        Level::Concurrency(slots) => format!("concurrency {slots:>3}{repeat}"),
+        Level::Rate(rate) => format!("{rate} req/s{repeat}"),
+    }
 }
 
 fn phase(moment: &Moment) -> String {
@@ -108,7 +113,17 @@ fn figures(moment: &Moment) -> String {
     let tokens = if moment.elapsed_s > 0.0 { progress.output_tokens as f64 / moment.elapsed_s } else { 0.0 };
     let ttft =
         progress.ttft_p50.map_or_else(|| "-".to_owned(), |ttft| format!("{:.3} s", ttft.as_secs_f64()));
-    format!("{tokens:.0} tok/s  ttft p50 {ttft}  {} failed", progress.failed)
+    let backlog = if moment.level.is_open_loop() { backlog(moment) } else { String::new() };
+    format!("{tokens:.0} tok/s  ttft p50 {ttft}  {} failed{backlog}", progress.failed)
+}
+
+/// Of an open loop: what came and what was answered each second, what is in flight, and what waits for the cap.
+fn backlog(moment: &Moment) -> String {
+    let progress = moment.progress;
+    let each_second = |n: u64| n as f64 / moment.elapsed_s.max(1e-3);
+    let (sent, ended) = (each_second(progress.started), each_second(progress.ended));
+    let line = if progress.waiting > 0 { format!(", {} in line", progress.waiting) } else { String::new() };
+    format!("  {sent:.1}/s due, {ended:.1}/s done  {} in flight{line}", progress.in_flight())
 }
 
 #[cfg(test)]
@@ -127,13 +142,14 @@ pub mod tests {
             started: 20,
             ended: 12,
             failed: 1,
+            waiting: 0,
             output_tokens: 1000,
             ttft_p50: Some(Nanos::from_millis(100)),
             window_open: open.then_some(Nanos::from_millis(1)),
             window_close: None,
             measured,
         };
-        Moment { level: 8, repeat: 0, index: 3, progress, elapsed_s, target }
+        Moment { level: Level::Concurrency(8), repeat: 0, index: 3, progress, elapsed_s, target }
     }
 
     #[test]
@@ -161,8 +177,21 @@ pub mod tests {
     }
 
     #[test]
+    fn a_rate_shows_what_came_what_was_answered_and_what_waits() {
+        let mut moment = moment(4.0, true, 3, None);
+        moment.level = Level::Rate(plimsoll_record::Rate::new(2.5).unwrap());
+        moment.progress.waiting = 2;
+        let line = view(|_| {}).running(&moment);
+        assert!(
+            line.starts_with("2.5 req/s  measure 3  250 tok/s  ttft p50 0.100 s  1 failed  5.0/s due"),
+            "{line}"
+        );
+        assert!(line.contains("3.0/s done  6 in flight, 2 in line"), "{line}");
+    }
+
+    #[test]
     fn the_first_line_names_the_seed() {
-        let text = view(|_| {}).started(std::path::Path::new("runs/x"), &[1, 2], 2);
+        let text = view(|_| {}).started(std::path::Path::new("runs/x"), &[1, 2].map(Level::Concurrency), 2);
         assert_eq!(text, "concurrency 1, 2 x 2, seed 5, evidence in runs/x");
     }
 }

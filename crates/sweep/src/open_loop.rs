@@ -1,0 +1,95 @@
+//! What an open loop needs: its schedule, its connections, and how far its backlog may grow.
+
+use plimsoll_driver::{LevelPlan, Load, OpenLoop};
+use plimsoll_record::{Plan, Rate};
+use plimsoll_transport::Dial;
+use plimsoll_workload::{ArrivalTimes, WorkloadError};
+use std::time::Duration;
+
+/// Most requests that may be due and not ended, whatever this process may have.
+const MOST: u32 = 20_000;
+/// Open files beside the connections: the run folder's, the metrics page's, the terminal's.
+const SPARE: u64 = 64;
+/// Open files of a worker's runtime.
+const WORKER: u64 = 8;
+/// Most connections that are opened before the level begins.
+const MOST_OPENED: f64 = 4096.0;
+
+/// How many connections this process can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room(u32);
+
+impl Room {
+    /// By the limit on open files as it is now. An embedded server holds the other ends in the same process.
+    pub fn of_process(dial: &Dial, embedded: bool, workers: u32) -> Self {
+        if dial.is_memory() {
+            return Self(MOST);
+        }
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        Self::of_files(limit, embedded, workers)
+    }
+
+    fn of_files(limit: Option<u64>, embedded: bool, workers: u32) -> Self {
+        let Some(limit) = limit else { return Self(MOST) };
+        let free = limit.saturating_sub(SPARE + WORKER * u64::from(workers));
+        let connections = if embedded { free / 2 } else { free };
+        Self(u32::try_from(connections).unwrap_or(MOST).clamp(1, MOST))
+    }
+}
+
+/// The open loop of a level, when one request takes about `typical`.
+pub fn open_loop(
+    plan: &Plan,
+    rate: Rate,
+    repeat: u32,
+    warmup: u32,
+    typical: Duration,
+    Room(room): Room,
+) -> Result<OpenLoop, WorkloadError> {
+    let seed = plan.seed.unwrap_or_default();
+    let window = plan.duration.map(plimsoll_record::Span::duration);
+    let times = ArrivalTimes::new(plan.arrivals, rate, warmup, window, seed, repeat)?;
+    // By Little's law, twice that for a server that is slower under load, and four standard deviations of a Poisson
+    // number on top.
+    let busy = rate.per_second() * typical.as_secs_f64();
+    let wanted = (2.0 * busy + 4.0 * busy.sqrt() + 4.0).min(MOST_OPENED).ceil() as u32;
+    // With a cap, files bound what is in flight, and only memory bounds the line.
+    let most_unfinished = if plan.cap.is_some() { MOST } else { room };
+    let cap = plan.cap.map(|cap| cap.min(room));
+    let connections = wanted.min(room).min(cap.unwrap_or(u32::MAX));
+    Ok(OpenLoop { rate, times, cap, connections, most_unfinished })
+}
+
+/// How many requests of a stream each worker should have ready beyond a few: twice the connections, and a second's
+/// worth of arrivals.
+pub fn ahead(plan: &LevelPlan) -> u32 {
+    let arrivals = match &plan.load {
+        Load::Closed { .. } => 0,
+        Load::Open(open) => open.rate.per_second().min(4096.0).ceil() as u32,
+    };
+    plan.connections().saturating_mul(2).saturating_add(arrivals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_what_the_files_leave() {
+        assert_eq!(Room::of_files(Some(1024), false, 1), Room(1024 - 64 - 8));
+        assert_eq!(Room::of_files(Some(1024), true, 2), Room((1024 - 64 - 16) / 2));
+        assert_eq!(Room::of_files(Some(10), false, 1), Room(1));
+        assert_eq!(Room::of_files(None, false, 1), Room(MOST));
+    }
+
+    #[test]
+    fn connections_follow_littles_law_within_the_cap() {
+        let rate = Rate::new(10.0).unwrap();
+        let made = |cap| {
+            let plan = Plan { cap, ..Plan::default() };
+            open_loop(&plan, rate, 0, 0, Duration::from_millis(1600), Room(500)).unwrap()
+        };
+        assert_eq!((made(None).connections, made(None).most_unfinished), (2 * 16 + 4 * 4 + 4, 500));
+        assert_eq!((made(Some(8)).connections, made(Some(8)).most_unfinished), (8, MOST));
+    }
+}
