@@ -25,16 +25,44 @@ const fn formula(id: &'static str, text: &'static str, source: &'static str) -> 
     Formula { id, text, source }
 }
 
+/// How every quantile of a sample is made.
+pub const QUANTILE: &str = "A quantile is of type 7 (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991).";
+
 const FORMULAS: &[Formula] = &[
     formula(
+        "backlog_growth",
+        "requests due before t1 and not over, less those due before t0 and not over",
+        "above capacity it grows as long as the window is",
+    ),
+    formula(
+        "busiest_thread",
+        "largest over worker threads of processor time / time, over samples whose middle lies in [t0, t1)",
+        "the system's accounting per thread",
+    ),
+    formula(
+        "capped_share",
+        "measured requests that waited for the cap on requests in flight / measured requests",
+        "0 in an open loop",
+    ),
+    formula(
         "client_lag_quantile",
-        "largest time between the read that brought an event and its use, per measured request; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "largest time between the read that brought an event and its use, per measured request; quantile",
         "the client's own delay after reading",
     ),
     formula(
         "coalesced_share",
         "gaps between token-bearing events that came in one read / all such gaps",
         "events of one read share a stamp",
+    ),
+    formula(
+        "connect_max",
+        "largest time to connect, over measured requests that had to",
+        "TCP, and the proxy's part",
+    ),
+    formula(
+        "connect_quantile",
+        "time to connect, over measured requests that had to; quantile",
+        "TCP, and the proxy's part",
     ),
     formula(
         "cycle_client",
@@ -68,12 +96,13 @@ const FORMULAS: &[Formula] = &[
     ),
     formula(
         "e2e_quantile",
-        "last_token - due, over complete measured requests; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "last_token - due, over complete measured requests; quantile",
         "from the intended start to the last token",
     ),
+    formula("events_s", "events of all streams in [t0, t1) / (t1 - t0)", "what this client had to read"),
     formula(
         "finish_lag_quantile",
-        "end - last_token, over complete measured requests; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "end - last_token, over complete measured requests; quantile",
         "usage, [DONE] and the end of the body",
     ),
     formula(
@@ -88,7 +117,7 @@ const FORMULAS: &[Formula] = &[
     ),
     formula(
         "icl_quantile",
-        "gaps between neighbouring token-bearing events; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "gaps between neighbouring token-bearing events; quantile",
         "gaps between events as they arrive",
     ),
     formula("in_flight", "Σ |[sent, end] ∩ [t0, t1)| / (t1 - t0)", "exact time average"),
@@ -114,8 +143,13 @@ const FORMULAS: &[Formula] = &[
     ),
     formula(
         "itl_quantile",
-        "each gap between token-bearing events, spread over the tokens of the event that ends it; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "each gap between token-bearing events, spread over the tokens of the event that ends it; quantile",
         "gaps between tokens",
+    ),
+    formula(
+        "kernel_lag_quantile",
+        "largest time between the kernel's receipt of bytes and their read, per measured request; quantile",
+        "the client's own delay before reading",
     ),
     formula(
         "kv_usage_max",
@@ -126,6 +160,16 @@ const FORMULAS: &[Formula] = &[
         "kv_usage_mean",
         "mean of the gauge over scrapes in [t0, t1), stale ones left out",
         "the server's gauge",
+    ),
+    formula(
+        "new_connection_share",
+        "measured requests that had to open a connection / measured requests",
+        "0 with connections that are kept",
+    ),
+    formula(
+        "offered_req_s",
+        "requests due in [t0, t1) / (t1 - t0)",
+        "the schedule, whatever the server does",
     ),
     formula(
         "output_tok_s",
@@ -143,13 +187,43 @@ const FORMULAS: &[Formula] = &[
         "the server's counters",
     ),
     formula(
+        "process_cpu",
+        "processor time of this process / time, over samples whose middle lies in [t0, t1)",
+        "the system's accounting",
+    ),
+    formula(
         "req_s",
         "complete requests that ended in (t0, t1] / (t1 - t0)",
         "windowed throughput, every phase's requests",
     ),
     formula(
+        "response_max",
+        "largest of end - due, over complete measured requests",
+        "response time from the intended start to the end of the body",
+    ),
+    formula(
+        "response_mean",
+        "mean of end - due, over complete measured requests",
+        "response time from the intended start to the end of the body",
+    ),
+    formula(
+        "response_quantile",
+        "end - due, over complete measured requests; quantile",
+        "response time from the intended start to the end of the body",
+    ),
+    formula(
+        "retransmits",
+        "TCP segments sent again, all connections of the network namespace, in [t0, t1)",
+        "the system's counter",
+    ),
+    formula(
+        "runtime_lag_quantile",
+        "lateness of the workers' runtimes at the ticks of a heartbeat in [t0, t1); quantile",
+        "a busy runtime is late for everything",
+    ),
+    formula(
         "send_delay_quantile",
-        "sent - due, over measured requests; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "sent - due, over measured requests; quantile",
         "the client's own delay before sending",
     ),
     formula(
@@ -193,9 +267,39 @@ const FORMULAS: &[Formula] = &[
         "the server's gauge",
     ),
     formula(
+        "service_e2e_quantile",
+        "last_token - sent, over complete measured requests; quantile",
+        "the same as e2e without the client's own delay or cap",
+    ),
+    formula(
         "service_ttft_quantile",
-        "first_token - sent, over complete measured requests; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "first_token - sent, over complete measured requests; quantile",
         "time to first token without the client's own delay",
+    ),
+    formula(
+        "steal",
+        "processor time that other virtual machines took / time, in [t0, t1)",
+        "the system's accounting",
+    ),
+    formula(
+        "throttled",
+        "time that the control group's quota stopped this process in [t0, t1)",
+        "the control group's counter",
+    ),
+    formula(
+        "tls_max",
+        "largest time of a TLS handshake, over measured requests that had to wait for one",
+        "part of making a connection",
+    ),
+    formula(
+        "tls_quantile",
+        "time of the TLS handshake, over measured requests that had to wait for one; quantile",
+        "part of making a connection",
+    ),
+    formula(
+        "token_share",
+        "output tokens of a target's measured requests / those of all",
+        "1 / targets when they share alike",
     ),
     formula(
         "tokens_per_chunk",
@@ -214,7 +318,7 @@ const FORMULAS: &[Formula] = &[
     ),
     formula(
         "tpot_quantile",
-        "(last_token - first_token) / (n - 1), over complete measured requests with at least 10 output tokens; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "(last_token - first_token) / (n - 1), over complete measured requests with at least 10 output tokens; quantile",
         "time per output token after the first",
     ),
     formula(
@@ -229,7 +333,7 @@ const FORMULAS: &[Formula] = &[
     ),
     formula(
         "ttft_quantile",
-        "first_token - due, over complete measured requests; type-7 quantile (Hyndman and Fan 1996), with a 95 % interval between two order statistics (Hahn and Meeker 1991)",
+        "first_token - due, over complete measured requests; quantile",
         "time to first token from the intended start",
     ),
 ];

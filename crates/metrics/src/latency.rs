@@ -4,7 +4,7 @@ use crate::number::{Kind, plain, quantile};
 use crate::quantile::type7;
 use crate::summary::Number;
 use crate::timing::{Timing, gaps, smeared};
-use crate::window::Level;
+use crate::window::LevelRecords;
 use plimsoll_record::TokenSource;
 
 /// Quantiles that are printed, in millionths, with their suffixes.
@@ -31,6 +31,8 @@ pub(crate) struct Latencies {
     pub ttft: Vec<f64>,
     pub service_ttft: Vec<f64>,
     pub e2e: Vec<f64>,
+    pub service_e2e: Vec<f64>,
+    pub response: Vec<f64>,
     /// Of requests with at least two tokens.
     pub tpot_all: Vec<f64>,
     /// Of requests with enough tokens for a percentile.
@@ -43,10 +45,14 @@ pub(crate) struct Latencies {
     pub itl_hidden: Option<String>,
     /// True when `itl` is spread from events with several tokens.
     pub smeared: bool,
-    /// Of failed requests, too.
+    /// Of failed requests, too; not of those that waited for the cap on requests in flight, as that is no lateness.
     pub send_delay: Vec<f64>,
     /// Of failed requests, too.
     pub client_lag: Vec<f64>,
+    /// Of failed requests, too, where the kernel tells.
+    pub kernel_lag: Vec<f64>,
+    /// Reads that brought events, per request that had any.
+    pub reads_per_request: Option<f64>,
     pub tokens_per_chunk: Option<f64>,
     pub coalesced_share: Option<f64>,
     /// Requests whose stamps are out of order.
@@ -61,14 +67,19 @@ impl Latencies {
         type7(&self.e2e, 500_000).filter(|e2e| *e2e > 0.0)
     }
 
-    pub fn of(level: &Level<'_>) -> Self {
+    pub fn of(level: &LevelRecords<'_>) -> Self {
         let mut it = Self::default();
+        let (mut reads, mut read) = (0_u64, 0_u64);
         for request in &level.cohort {
             let timing = Timing::of(request);
             it.disordered += u64::from(timing.disordered);
-            it.send_delay.extend(timing.send_delay.map(seconds));
+            it.send_delay.extend(timing.send_delay.filter(|_| !request.capped).map(seconds));
             it.client_lag.push(request.client_lag_ns.as_secs_f64());
+            it.kernel_lag.extend(request.kernel_lag_ns.map(plimsoll_record::Nanos::as_secs_f64));
+            reads += request.events.iter().filter(|event| !event.coalesced).count() as u64;
+            read += u64::from(!request.events.is_empty());
         }
+        it.reads_per_request = share(reads, read);
         let mut token_gaps = Some(Vec::new());
         let (mut coalesced, mut gap_count) = (0_u64, 0_u64);
         let (mut tokens_after_first, mut chunks_after_first) = (0_u64, 0_u64);
@@ -78,6 +89,8 @@ impl Latencies {
             it.ttft.extend(timing.ttft.map(seconds));
             it.service_ttft.extend(timing.service_ttft.map(seconds));
             it.e2e.extend(timing.e2e.map(seconds));
+            it.service_e2e.extend(timing.service_e2e.map(seconds));
+            it.response.extend(timing.response.map(seconds));
             it.finish_lag.extend(timing.finish_lag.map(seconds));
             it.tpot_all.extend(timing.tpot.map(seconds));
             let n = request.output_tokens;
@@ -134,6 +147,8 @@ impl Latencies {
             &mut self.ttft,
             &mut self.service_ttft,
             &mut self.e2e,
+            &mut self.service_e2e,
+            &mut self.response,
             &mut self.tpot_all,
             &mut self.tpot,
             &mut self.finish_lag,
@@ -141,13 +156,14 @@ impl Latencies {
             &mut self.itl,
             &mut self.send_delay,
             &mut self.client_lag,
+            &mut self.kernel_lag,
         ] {
             sample.sort_by(f64::total_cmp);
         }
     }
 
     /// The numbers, in the order in which they are listed.
-    pub fn numbers(&self, token_source: &str) -> Vec<Number> {
+    pub fn numbers(&self, token_source: &str, open_loop: bool) -> Vec<Number> {
         let mut numbers = Vec::new();
         let n = self.output_tokens.len() as u64;
         let sum: u64 = self.output_tokens.iter().copied().map(u64::from).sum();
@@ -170,11 +186,15 @@ impl Latencies {
         family(&mut numbers, "itl", &self.itl, &self.itl, hidden);
         family(&mut numbers, "icl", &self.icl, &self.icl, "no request has two events with tokens");
         family(&mut numbers, "e2e", &self.e2e, &self.e2e, "no request got a token");
+        if open_loop {
+            family(&mut numbers, "response", &self.response, &self.response, "no request was complete");
+        }
         for (name, formula, sorted, ppm) in [
             ("service_ttft_p50", "service_ttft_quantile", &self.service_ttft, 500_000),
+            ("service_ttft_p95", "service_ttft_quantile", &self.service_ttft, 950_000),
+            ("service_e2e_p50", "service_e2e_quantile", &self.service_e2e, 500_000),
+            ("service_e2e_p95", "service_e2e_quantile", &self.service_e2e, 950_000),
             ("finish_lag_p50", "finish_lag_quantile", &self.finish_lag, 500_000),
-            ("send_delay_p99", "send_delay_quantile", &self.send_delay, 990_000),
-            ("client_lag_p99", "client_lag_quantile", &self.client_lag, 990_000),
         ] {
             numbers.push(quantile(Kind { name, unit: "s", formula, source: "client stamps" }, sorted, ppm));
         }
@@ -220,7 +240,7 @@ fn family(numbers: &mut Vec<Number>, family: &str, sorted: &[f64], for_mean: &[f
 }
 
 /// The one source of the cohort's token counts, as a number names it.
-pub(crate) fn token_source(level: &Level<'_>) -> &'static str {
+pub(crate) fn token_source(level: &LevelRecords<'_>) -> &'static str {
     let has = |source| level.successes().any(|request| request.token_source == source);
     match (has(TokenSource::Usage), has(TokenSource::Tokenizer)) {
         (true, true) => "server usage and tokenizer",
@@ -244,11 +264,11 @@ mod tests {
     use plimsoll_record::{FailureKind, Outcome, RequestRecord};
 
     fn latencies(records: &[RequestRecord]) -> Latencies {
-        Latencies::of(&Level { cohort: records.iter().collect(), ..Level::default() })
+        Latencies::of(&LevelRecords { cohort: records.iter().collect(), ..LevelRecords::new(1.into(), 0) })
     }
 
     fn number(latencies: &Latencies, name: &str) -> Number {
-        latencies.numbers("server usage").into_iter().find(|number| number.name == name).unwrap()
+        latencies.numbers("server usage", false).into_iter().find(|number| number.name == name).unwrap()
     }
 
     #[test]

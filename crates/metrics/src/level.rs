@@ -1,23 +1,31 @@
 //! The numbers of one level and repeat.
 
+use crate::RunData;
 use crate::bottleneck::Budget;
+use crate::client::{self, Activity, ClientProof, Proving};
 use crate::latency::{Latencies, token_source};
 use crate::number::{Kind, plain};
+use crate::open_loop::Arriving;
 use crate::server::{Bucketed, Fell, ServerLoad, Targets, bucket_quantile};
 use crate::summary::{Interval, Number, Reading};
+use crate::targets::{TargetSummary, by_target};
 use crate::throughput::{self, Output};
-use crate::window::Level;
+use crate::window::LevelRecords;
 
 /// A level with all that was computed of it.
 #[derive(Debug)]
 pub(crate) struct Measured<'a> {
-    pub level: Level<'a>,
+    pub level: LevelRecords<'a>,
     pub latencies: Latencies,
     /// Inside the window; None without one.
     pub inside: Option<Inside>,
     /// Length of the window in median request durations; None without either.
     pub durations: Option<f64>,
     pub budget: Result<Budget, String>,
+    /// Of an open loop with a window.
+    pub arriving: Option<Arriving>,
+    pub client: ClientProof,
+    pub targets: Vec<TargetSummary>,
     pub numbers: Vec<Number>,
 }
 
@@ -34,7 +42,7 @@ const NO_WINDOW: &str = "the measured window never closed";
 const NO_RATE_INTERVAL: &str = "one window gives one rate; its interval needs repeats";
 const EXACT: &str = "exact, nothing is inferred";
 
-pub(crate) fn measure<'a>(level: Level<'a>, targets: &Targets<'_>) -> Measured<'a> {
+pub(crate) fn measure<'a>(level: LevelRecords<'a>, run: &RunData, targets: &Targets<'_>) -> Measured<'a> {
     let latencies = Latencies::of(&level);
     let inside = level.window.map(|window| {
         let in_flight = throughput::in_flight(window, &level.requests);
@@ -53,14 +61,33 @@ pub(crate) fn measure<'a>(level: Level<'a>, targets: &Targets<'_>) -> Measured<'
         Some(inside) => Budget::of(level.level, inside.in_flight, &inside.server),
         None => Err(NO_WINDOW.to_owned()),
     };
+    let open = level.level.is_open_loop();
+    let arriving = Arriving::of(&level, &run.plan.arrivals).filter(|_| open);
+    let activity = level.window.map(|window| Activity::of(&run.client, window));
+    let events_s =
+        level.window.map(|window| throughput::events(window, &level.requests) as f64 / window.seconds());
     let mut numbers = rates(&level, inside.as_ref());
-    numbers.extend(latencies.numbers(token_source(&level)));
+    if open {
+        numbers.extend(arrivals(&level, arriving.as_ref()));
+    }
+    numbers.extend(latencies.numbers(token_source(&level), open));
     numbers.extend(server(inside.as_ref()));
-    numbers.extend(cycle(&budget));
-    Measured { level, latencies, inside, durations, budget, numbers }
+    if !open {
+        numbers.extend(cycle(&budget));
+    }
+    numbers.extend(client::numbers(&latencies, activity.as_ref(), events_s, &level.cohort));
+    let client = client::prove(&Proving {
+        latencies: &latencies,
+        activity: &activity.unwrap_or_default(),
+        environment: &run.conditions.environment,
+        events_s: events_s.unwrap_or(0.0),
+        requests_s: numbers.iter().find(|n| n.name == "req_s").and_then(|n| n.value).unwrap_or(0.0),
+    });
+    let targets = by_target(&level.cohort);
+    Measured { level, latencies, inside, durations, budget, arriving, client, targets, numbers }
 }
 
-fn rates(level: &Level<'_>, inside: Option<&Inside>) -> Vec<Number> {
+fn rates(level: &LevelRecords<'_>, inside: Option<&Inside>) -> Vec<Number> {
     let source = token_source(level);
     let rate = |name, unit, source, value: Result<f64, String>, n| {
         plain(Kind { name, unit, formula: name, source }, value, n, NO_RATE_INTERVAL)
@@ -108,6 +135,22 @@ fn rates(level: &Level<'_>, inside: Option<&Inside>) -> Vec<Number> {
         rate("req_s", "req/s", "client stamps", Ok(completions as f64 / seconds), completions),
         count("in_flight", inside.in_flight),
         count("in_flight_peak", peak as f64),
+    ]
+}
+
+/// What an open loop offers, and how far the server follows.
+fn arrivals(level: &LevelRecords<'_>, arriving: Option<&Arriving>) -> Vec<Number> {
+    let seconds = level.window.map(|window| window.seconds());
+    let n = arriving.map_or(0, |arriving| arriving.offered);
+    let known = |value: Option<f64>| value.ok_or_else(|| NO_WINDOW.to_owned());
+    let number = |name, unit, value: Option<f64>, n| {
+        plain(Kind { name, unit, formula: name, source: "client stamps" }, known(value), n, EXACT)
+    };
+    let measured = level.cohort.len() as u64;
+    vec![
+        number("offered_req_s", "req/s", arriving.zip(seconds).map(|(a, s)| a.offered as f64 / s), n),
+        number("backlog_growth", "requests", arriving.map(|a| a.growth), n),
+        number("capped_share", "share", arriving.map(|a| a.capped as f64 / measured.max(1) as f64), measured),
     ]
 }
 
@@ -213,7 +256,7 @@ fn cycle(budget: &Result<Budget, String>) -> Vec<Number> {
     let value = |of: fn(&Budget) -> f64| budget.as_ref().map(of).map_err(Clone::clone);
     let source = budget.as_ref().map_or("client stamps", |budget| budget.basis.source());
     [
-        ("cycle_client", value(|budget| budget.client), "client stamps"),
+        ("cycle_client", value(|budget| budget.client.unwrap_or(0.0)), "client stamps"),
         ("cycle_network", value(|budget| budget.network), source),
         ("cycle_queue", value(|budget| budget.queue), source),
         ("cycle_service", value(|budget| budget.service), source),

@@ -18,7 +18,10 @@
 //! - `window`: which records belong to a level, and its window `[t0, t1)`
 //! - [`timing`]: the latencies of one request; `latency`: those of a cohort
 //! - `throughput`: tokens, completions and requests in flight inside the window
+//! - `open_loop`: what arrived, and whether the server kept up with it
+//! - `targets`: the same by target, where there are several
 //! - `server`: what the server's own metrics say inside the window
+//! - `client`: what this client was busy with, and whether it may have been the limit
 //! - [`quantile`], [`stats`]: exact quantiles, their intervals, and what may be printed at a given n
 //! - [`knee`], [`slo`], `operating`, `bottleneck`, `reconcile`: the verdicts
 //! - `integrity`: the checks; a finding of class INVALID withholds the numbers it names
@@ -29,12 +32,14 @@
 #![cfg_attr(test, expect(clippy::float_cmp, reason = "golden values that are exact"))]
 
 mod bottleneck;
+mod client;
 pub mod formula;
 mod integrity;
 pub mod knee;
 mod latency;
 mod level;
 mod number;
+mod open_loop;
 mod operating;
 pub mod quantile;
 mod reconcile;
@@ -43,13 +48,17 @@ mod server;
 pub mod slo;
 pub mod stats;
 mod summary;
+mod targets;
 #[cfg(test)]
 mod testing;
 mod throughput;
 pub mod timing;
 mod window;
+mod words;
 
+pub use client::{ClientProof, ClientVerdict, Criterion, CriterionState};
 pub use run::{RunData, summarize};
 pub use server::{Bucketed, bucket_quantile};
 pub use slo::{Objective, Slo, SloError};
 pub use summary::*;
+pub use targets::TargetSummary;

@@ -8,9 +8,9 @@ use crate::summary::{
     Bottleneck, Flag, FlagClass, LevelSummary, ReconciliationState, RunState, SUMMARY_SCHEMA, SloVerdict,
     Summary,
 };
-use crate::{bottleneck, integrity, knee, operating, window};
+use crate::{bottleneck, client, integrity, knee, operating, targets, window};
 use plimsoll_record::{
-    ClientSample, Conditions, FinishReason, PhaseEdge, PhaseMark, Plan, RequestRecord, Sample,
+    ClientSample, Conditions, FinishReason, Level, PhaseEdge, PhaseMark, Plan, RequestRecord, Sample,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ pub struct RunData {
 pub fn summarize(run: &RunData) -> Summary {
     let targets = Targets::of(&run.samples);
     let measured: Vec<Measured<'_>> =
-        window::levels(run).into_iter().map(|level| measure(level, &targets)).collect();
+        window::levels(run).into_iter().map(|level| measure(level, run, &targets)).collect();
     let state = state(run, &measured);
     let reconciliation = reconcile(run, &targets);
     let of_run = check_run(&RunChecks {
@@ -67,14 +67,20 @@ pub fn summarize(run: &RunData) -> Summary {
         .map(|((measured, checks), bottleneck)| summary_of(measured, checks.flags, &of_run.flags, bottleneck))
         .collect();
 
-    let throughput: Vec<(u32, f64)> =
+    let client = client::of_run(&levels.iter().map(|level| (level.level, &level.client)).collect::<Vec<_>>());
+    let throughput: Vec<(Level, f64)> =
         levels.iter().filter_map(|level| Some((level.level, level.number("output_tok_s")?.value?))).collect();
-    let knee = knee::find(&throughput);
+    let behind: Vec<Level> = levels
+        .iter()
+        .filter(|level| level.flags.iter().any(|flag| flag.id == integrity::NOT_STEADY))
+        .map(|level| level.level)
+        .collect();
+    let knee = knee::find(&throughput, &behind);
     let judged: Vec<operating::Judged<'_>> = objectives
         .iter()
         .map(|objective| (objective, pools.iter().map(|pool| (pool.level, judge(objective, pool))).collect()))
         .collect();
-    let tested: Vec<u32> =
+    let tested: Vec<Level> =
         levels.iter().map(|level| level.level).collect::<BTreeSet<_>>().into_iter().collect();
     let operating_point = operating::choose(&tested, &knee, &judged);
     let slo = judged.into_iter().map(|(objective, levels)| verdict(objective, levels)).collect();
@@ -89,6 +95,7 @@ pub fn summarize(run: &RunData) -> Summary {
         slo,
         operating_point,
         bottleneck,
+        client,
         reconciliation,
         flags: of_run.flags.into_iter().chain(unreadable).collect(),
         checks,
@@ -123,8 +130,18 @@ fn bottlenecks(measured: &[Measured<'_>], trusted: bool, distrust: &[Option<&Fla
                     &format!("what the server says of itself failed a check ({})", flag.id),
                 );
             }
-            let below = budgets().filter(|budget| budget.level < n).max_by_key(|budget| budget.level);
-            bottleneck::judge(n, &level.budget, below, most)
+            let lower =
+                |budget: &&bottleneck::Budget| budget.level < n && budget.level.is_open_loop() == n.is_open_loop();
+            let arriving = level.arriving.as_ref();
+            bottleneck::judge(&bottleneck::Evidence {
+                level: n,
+                budget: level.budget.as_ref().map_err(String::as_str),
+                below: budgets().filter(lower).max_by_key(|budget| budget.level),
+                most,
+                grew: arriving.is_some_and(|arriving| arriving.grew),
+                capped: arriving.is_some_and(|arriving| arriving.capped > 0),
+                client: &level.client,
+            })
         })
         .collect()
 }
@@ -143,10 +160,11 @@ fn objectives(run: &RunData) -> (Vec<Objective>, Option<Flag>) {
 
 /// The measured requests by level, repeats together.
 fn pools<'a>(measured: &[Measured<'a>], of_levels: &[Checks], of_run: &[Flag]) -> Vec<Pool<'a>> {
-    let mut pools: BTreeMap<u32, Pool<'a>> = BTreeMap::new();
+    let mut pools: BTreeMap<Level, Pool<'a>> = BTreeMap::new();
     for (measured, checks) in measured.iter().zip(of_levels) {
         let level = measured.level.level;
-        let pool = pools.entry(level).or_insert_with(|| Pool { level, ..Pool::default() });
+        let pool =
+            pools.entry(level).or_insert_with(|| Pool { level, requests: Vec::new(), withheld: Vec::new() });
         pool.requests.extend(&measured.level.cohort);
         for flag in checks.flags.iter().chain(of_run).filter(|flag| flag.class == FlagClass::Invalid) {
             // Objectives limit the longest wait between events, which stands where gaps between tokens are hidden.
@@ -161,7 +179,7 @@ fn pools<'a>(measured: &[Measured<'a>], of_levels: &[Checks], of_run: &[Flag]) -
     pools.into_values().collect()
 }
 
-fn verdict(objective: &Objective, levels: BTreeMap<u32, crate::SloLevel>) -> SloVerdict {
+fn verdict(objective: &Objective, levels: BTreeMap<Level, crate::SloLevel>) -> SloVerdict {
     SloVerdict {
         objective: objective.to_string(),
         at: objective.at(),
@@ -178,7 +196,7 @@ fn summary_of(
     of_run: &[Flag],
     bottleneck: Bottleneck,
 ) -> LevelSummary {
-    let Measured { level, mut numbers, .. } = measured;
+    let Measured { level, mut numbers, client, targets, .. } = measured;
     for flag in flags.iter().chain(of_run).filter(|flag| flag.class == FlagClass::Invalid) {
         for number in &mut numbers {
             if flag.numbers.is_empty() || flag.numbers.contains(&number.name) {
@@ -186,19 +204,17 @@ fn summary_of(
             }
         }
     }
-    let mut failures = BTreeMap::new();
-    for kind in level.cohort.iter().filter_map(|request| request.outcome.failure()) {
-        *failures.entry(kind.name().to_owned()).or_insert(0) += 1;
-    }
     LevelSummary {
         level: level.level,
         repeat: level.repeat,
         window: level.window,
         n: level.cohort.len() as u64,
         ok: level.successes().count() as u64,
-        failures,
+        failures: targets::failures(&level.cohort),
         numbers,
         bottleneck,
+        client,
+        targets,
         flags,
     }
 }
@@ -219,12 +235,8 @@ fn state(run: &RunData, measured: &[Measured<'_>]) -> RunState {
     let missing: Vec<String> = planned
         .iter()
         .filter(|level| {
-            let closed = measured
-                .iter()
-                .filter(|m| {
-                    plimsoll_record::Level::from(m.level.level) == **level && m.level.window.is_some()
-                })
-                .count();
+            let closed =
+                measured.iter().filter(|m| m.level.level == **level && m.level.window.is_some()).count();
             closed < run.plan.repeats as usize
         })
         .map(ToString::to_string)

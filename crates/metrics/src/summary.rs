@@ -1,6 +1,8 @@
 //! What a run amounts to: the contents of `summary.json`.
 
-use plimsoll_record::Nanos;
+use crate::client::ClientProof;
+use crate::targets::TargetSummary;
+use plimsoll_record::{Level, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,7 +18,7 @@ pub struct Summary {
     pub state: RunState,
     /// One entry per level and repeat, by level, then repeat.
     pub levels: Vec<LevelSummary>,
-    /// Where throughput stops to follow concurrency.
+    /// Where throughput stops to follow the load.
     pub knee: Knee,
     /// One verdict per objective; empty when none was set.
     pub slo: Vec<SloVerdict>,
@@ -24,6 +26,8 @@ pub struct Summary {
     pub operating_point: OperatingPoint,
     /// What the limit was, judged at the highest level.
     pub bottleneck: Bottleneck,
+    /// Whether this client may have been the limit.
+    pub client: ClientProof,
     /// Client counts against the server's counters over the whole run.
     pub reconciliation: Reconciliation,
     /// Findings about the whole run.
@@ -48,9 +52,9 @@ pub enum RunState {
 /// One level and repeat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LevelSummary {
-    /// Concurrency asked for.
-    pub level: u32,
-    /// Repeat, from 0.
+    /// The load asked for: a concurrency, or a rate.
+    pub level: Level,
+    /// Repeat, from 0; people read it from 1.
     pub repeat: u32,
     /// `[t0, t1)`; absent when the window never closed.
     pub window: Option<Window>,
@@ -58,12 +62,17 @@ pub struct LevelSummary {
     pub n: u64,
     /// Of these, complete ones.
     pub ok: u64,
-    /// Of these, failures by kind.
+    /// Of these, failures by kind; statuses other than 2xx by number, `http_429`.
     pub failures: BTreeMap<String, u64>,
     /// The numbers, by name; see [`Number::name`] for the list.
     pub numbers: Vec<Number>,
     /// What limited this level.
     pub bottleneck: Bottleneck,
+    /// Whether this client may have been the limit.
+    pub client: ClientProof,
+    /// By target, where requests were shared out over several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetSummary>,
     /// Findings about this level.
     pub flags: Vec<Flag>,
 }
@@ -84,10 +93,15 @@ pub struct Number {
     /// `ttft_p99`, `ttft_mean`, `ttft_max`, the same for `tpot`, `itl`, `icl` and `e2e`, `finish_lag_p50`,
     /// `send_delay_p99`, `client_lag_p99`, `server_running`, `server_waiting` (integrated from histograms),
     /// `server_running_gauge`, `server_waiting_gauge`, `server_waiting_share`, `kv_usage_mean`, `kv_usage_max`,
-    /// `prefix_hit_rate`, `in_flight_peak`, `service_ttft_p50`, `tokens_per_chunk`, `coalesced_share`, `server_scrapes`,
-    /// `server_queue_mean`, `server_ttft_p50`, `server_ttft_p95` (with its histogram bucket as interval), `cycle_client`, `cycle_network`, `cycle_queue`, `cycle_service`.
+    /// `prefix_hit_rate`, `in_flight_peak`, `service_ttft_p50`, `service_ttft_p95`, `service_e2e_p50`, `service_e2e_p95`,
+    /// `tokens_per_chunk`, `coalesced_share`, `server_scrapes`,
+    /// `server_queue_mean`, `server_ttft_p50`, `server_ttft_p95` (with its histogram bucket as interval), `cycle_client`, `cycle_network`, `cycle_queue`, `cycle_service` (closed loop only).
+    /// Open loop only: `offered_req_s`, `backlog_growth`, `capped_share`, and `response` with the same suffixes as `ttft`.
+    /// Of this client: `send_delay_p50`, `kernel_lag_p99`, `runtime_lag_p99`, `busiest_thread`, `process_cpu`,
+    /// `throttled`, `steal`, `retransmits`, `events_s`, `new_connection_share`; where connections were opened, also
+    /// `connect_p50`, `connect_p95`, `connect_max`, and the same for `tls`.
     pub name: String,
-    /// `s`, `tok/s`, `req/s`, `tok`, `requests`, `share`, `scrapes`.
+    /// `s`, `tok/s`, `req/s`, `events/s`, `tok`, `requests`, `share`, `scrapes`, `processors`, `segments`.
     pub unit: String,
     /// Id of the formula; [`crate::formula`] gives its text and source.
     pub formula: String,
@@ -102,7 +116,8 @@ pub struct Number {
     /// Why there is no interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_reason: Option<String>,
-    /// What was counted: `client stamps`, `server usage`, `server histogram`, `server gauge`, `server counter`, `tokenizer`.
+    /// What was counted: `client stamps`, `server usage`, `server histogram`, `server gauge`, `server counter`, `tokenizer`,
+    /// `client samples`.
     pub source: String,
     /// Why the value is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,7 +152,7 @@ pub struct Interval {
     pub method: String,
 }
 
-/// Where throughput stops to follow concurrency.
+/// Where throughput stops to follow the load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
     /// The finding.
@@ -155,19 +170,19 @@ pub enum KneeState {
     /// Between these two levels.
     Bracket {
         /// Lower edge.
-        low: u32,
+        low: Level,
         /// Upper edge.
-        high: u32,
+        high: Level,
     },
-    /// Throughput still follows concurrency at the highest level.
+    /// Throughput still follows the load at the highest level.
     NoneInRange {
         /// The highest level.
-        highest: u32,
+        highest: Level,
     },
     /// Throughput is flat from the lowest level on.
     SaturatedAtLowest {
         /// The lowest level.
-        lowest: u32,
+        lowest: Level,
     },
     /// Too few levels with a throughput.
     CannotJudge,
@@ -177,9 +192,9 @@ pub enum KneeState {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Elasticity {
     /// Lower level.
-    pub from: u32,
+    pub from: Level,
     /// Higher level.
-    pub to: u32,
+    pub to: Level,
     /// The value.
     pub value: f64,
 }
@@ -190,7 +205,7 @@ pub struct SloVerdict {
     /// The objective as a sentence.
     pub objective: String,
     /// The level it names; absent: judged at every level.
-    pub at: Option<u32>,
+    pub at: Option<Level>,
     /// The verdict at each judged level.
     pub levels: Vec<SloLevel>,
 }
@@ -199,7 +214,7 @@ pub struct SloVerdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SloLevel {
     /// The level.
-    pub level: u32,
+    pub level: Level,
     /// Pass, fail or inconclusive.
     pub verdict: Verdict,
     /// Measured requests that met it.
@@ -232,7 +247,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperatingPoint {
     /// Absent: no level qualifies, or it cannot be judged.
-    pub level: Option<u32>,
+    pub level: Option<Level>,
     /// Lower edge of the knee over the level.
     pub headroom: Option<f64>,
     /// The reason in a sentence.
@@ -245,7 +260,7 @@ pub struct Bottleneck {
     /// The finding.
     pub kind: BottleneckKind,
     /// The level it was judged at.
-    pub level: Option<u32>,
+    pub level: Option<Level>,
     /// The finding in a sentence with the figures it rests on.
     pub text: String,
     /// The figures by name.

@@ -1,8 +1,8 @@
 //! Records made by hand, for the tests.
 
 use plimsoll_record::{
-    Connection, Counter, EventKind, Gauge, Histogram, HistogramName, Nanos, Outcome, Phase, RECORD_SCHEMA,
-    RequestRecord, Sample, SampleOutcome, SampleTrigger, StreamEvent, TokenSource,
+    ClientSample, Connection, Counter, EventKind, Gauge, Histogram, HistogramName, Nanos, Outcome, Phase,
+    RECORD_SCHEMA, RequestRecord, Sample, SampleOutcome, SampleTrigger, StreamEvent, TokenSource,
 };
 
 pub const fn ms(ms: u64) -> Nanos {
@@ -106,5 +106,24 @@ pub fn sample(at_ms: u64) -> Sample {
         histograms: [HistogramName::Inference, HistogramName::Queue]
             .map(|name| (name, Histogram::default()))
             .into(),
+    }
+}
+
+/// A second of this client, that tells nothing yet.
+pub fn client_sample(end_ms: u64, worker: Option<u32>) -> ClientSample {
+    ClientSample {
+        schema: RECORD_SCHEMA,
+        at_ns: ms(end_ms),
+        interval_ns: ms(1000),
+        level: None,
+        repeat: None,
+        worker,
+        cpu_ns: None,
+        lag_us: Vec::new(),
+        connects: None,
+        throttled: None,
+        throttled_ns: None,
+        retransmits: None,
+        steal_ns: None,
     }
 }

@@ -75,6 +75,13 @@ pub(crate) fn completions(window: Window, requests: &[&RequestRecord]) -> u64 {
         as u64
 }
 
+/// Events of all streams inside the window.
+pub(crate) fn events(window: Window, requests: &[&RequestRecord]) -> u64 {
+    let inside =
+        |request: &&RequestRecord| request.events.iter().filter(|e| window.contains(e.at_ns)).count();
+    requests.iter().map(inside).sum::<usize>() as u64
+}
+
 /// Requests in flight on average: `Σ |[sent, end] ∩ [t0, t1)| / (t1 - t0)`, exactly.
 pub(crate) fn in_flight(window: Window, requests: &[&RequestRecord]) -> f64 {
     let inside: u128 = requests
@@ -171,6 +178,7 @@ mod tests {
         assert_eq!(input(window(10, 30), &[&request]), Some((0, 0)));
         assert_eq!(completions(window(0, 25), &[&request]), 1);
         assert_eq!(completions(window(25, 26), &[&request]), 0);
+        assert_eq!(events(window(5, 25), &[&request, &request]), 2);
         let mut unknown = request;
         unknown.input_tokens = None;
         assert_eq!(input(window(0, 10), &[&unknown]), None);

@@ -11,6 +11,10 @@ pub struct Timing {
     pub service_ttft: Option<f64>,
     /// `last_token - due`.
     pub e2e: Option<f64>,
+    /// `last_token - sent`.
+    pub service_e2e: Option<f64>,
+    /// `end - due`: the response time, to the end of the body.
+    pub response: Option<f64>,
     /// `(last_token - first_token) / (n - 1)`; undefined for fewer than two tokens.
     pub tpot: Option<f64>,
     /// `end - last_token`: usage, `[DONE]` and the end of the body.
@@ -33,6 +37,8 @@ impl Timing {
             ttft: span(due, first),
             service_ttft: span(request.sent_ns, first),
             e2e: span(due, last),
+            service_e2e: span(request.sent_ns, last),
+            response: span(due, Some(request.end_ns)),
             tpot: gaps.and_then(|gaps| Some(span(first, last)? / f64::from(gaps))),
             finish_lag: span(last, Some(request.end_ns)),
             send_delay: span(due, request.sent_ns),
@@ -119,6 +125,7 @@ mod tests {
             close(timing.ttft, 100.0) && close(timing.service_ttft, 80.0) && close(timing.send_delay, 20.0)
         );
         assert!(close(timing.e2e, 110.0) && close(timing.finish_lag, 500.0));
+        assert!(close(timing.service_e2e, 90.0) && close(timing.response, 610.0));
         request.first_token_ns = Some(ms(5));
         let disordered = Timing::of(&request);
         assert!(disordered.disordered && disordered.ttft.is_none());

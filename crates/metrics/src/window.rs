@@ -2,14 +2,13 @@
 
 use crate::RunData;
 use crate::summary::Window;
-use plimsoll_record::{FailureKind, Nanos, Phase, PhaseEdge, PhaseMark, RequestRecord};
+use plimsoll_record::{FailureKind, Level, Nanos, Phase, PhaseEdge, PhaseMark, RequestRecord};
 use std::collections::BTreeMap;
 
 /// One level and repeat: its window and its records.
-#[derive(Debug, Default)]
-#[expect(clippy::struct_field_names, reason = "the level of concurrency is what names it")]
-pub(crate) struct Level<'a> {
-    pub level: u32,
+#[derive(Debug)]
+pub(crate) struct LevelRecords<'a> {
+    pub level: Level,
     pub repeat: u32,
     /// None when the window never closed.
     pub window: Option<Window>,
@@ -23,7 +22,20 @@ pub(crate) struct Level<'a> {
     pub killed: bool,
 }
 
-impl Level<'_> {
+impl LevelRecords<'_> {
+    /// Of a level that has left no trace yet.
+    pub const fn new(level: Level, repeat: u32) -> Self {
+        Self {
+            level,
+            repeat,
+            window: None,
+            requests: Vec::new(),
+            cohort: Vec::new(),
+            cut: false,
+            killed: false,
+        }
+    }
+
     /// The measured requests that succeeded.
     pub fn successes(&self) -> impl Iterator<Item = &RequestRecord> {
         self.cohort.iter().copied().filter(|request| request.outcome.is_ok())
@@ -31,20 +43,18 @@ impl Level<'_> {
 }
 
 /// The levels that left a trace, by level, then repeat.
-pub(crate) fn levels(run: &RunData) -> Vec<Level<'_>> {
-    let mut levels: BTreeMap<(u32, u32), Level<'_>> = BTreeMap::new();
-    let mut marks: BTreeMap<(u32, u32), Vec<&PhaseMark>> = BTreeMap::new();
+pub(crate) fn levels(run: &RunData) -> Vec<LevelRecords<'_>> {
+    let mut levels: BTreeMap<(Level, u32), LevelRecords<'_>> = BTreeMap::new();
+    let mut marks: BTreeMap<(Level, u32), Vec<&PhaseMark>> = BTreeMap::new();
     for mark in &run.phases {
-        if let (Some(level), Some(repeat)) =
-            (mark.level.and_then(plimsoll_record::Level::concurrency), mark.repeat)
-        {
+        if let (Some(level), Some(repeat)) = (mark.level, mark.repeat) {
             marks.entry((level, repeat)).or_default().push(mark);
-            levels.entry((level, repeat)).or_default();
+            levels.entry((level, repeat)).or_insert_with(|| LevelRecords::new(level, repeat));
         }
     }
     for request in &run.requests {
-        let Some(slots) = request.level.concurrency() else { continue };
-        let level = levels.entry((slots, request.repeat)).or_default();
+        let (level, repeat) = (request.level, request.repeat);
+        let level = levels.entry((level, repeat)).or_insert_with(|| LevelRecords::new(level, repeat));
         level.requests.push(request);
         if request.phase == Phase::Measure {
             level.cohort.push(request);
@@ -53,7 +63,6 @@ pub(crate) fn levels(run: &RunData) -> Vec<Level<'_>> {
     levels
         .into_iter()
         .map(|(key, mut level)| {
-            (level.level, level.repeat) = key;
             level.window = marks.get(&key).and_then(|marks| window(marks));
             let ended = |mark: &&PhaseMark| matches!(mark.edge, PhaseEdge::Drain | PhaseEdge::LevelEnd);
             level.killed = !marks.get(&key).is_some_and(|marks| marks.iter().any(ended));
@@ -121,7 +130,7 @@ mod tests {
             ..RunData::default()
         };
         let levels = levels(&run);
-        assert_eq!(levels.iter().map(|level| level.level).collect::<Vec<_>>(), [2, 4]);
+        assert_eq!(levels.iter().map(|level| level.level).collect::<Vec<_>>(), [2.into(), 4.into()]);
         assert_eq!(levels[0].window, Some(Window { open_ns: ms(10), close_ns: ms(30) }));
         assert_eq!(levels[1].window, None);
         assert_eq!(levels[0].requests.len(), 3);

@@ -161,7 +161,7 @@ fn sample(requests: &[RequestRecord], at_ms: u64) -> Sample {
 }
 
 fn value(summary: &Summary, level: u32, name: &str) -> Option<f64> {
-    summary.levels.iter().find(|l| l.level == level).and_then(|l| l.number(name)).and_then(|n| n.value)
+    summary.levels.iter().find(|l| l.level == level.into()).and_then(|l| l.number(name)).and_then(|n| n.value)
 }
 
 fn near(value: Option<f64>, expected: f64, tolerance: f64) -> bool {
@@ -197,13 +197,13 @@ fn four_slots() {
         let sum: f64 = cycle.iter().filter_map(|name| value(&summary, level, name)).sum();
         assert!((sum - f64::from(level)).abs() < 1e-9, "{level}: {sum}");
     }
-    assert_eq!(summary.knee.state, KneeState::Bracket { low: 2, high: 8 });
+    assert_eq!(summary.knee.state, KneeState::Bracket { low: 2.into(), high: 8.into() });
     assert_eq!(summary.bottleneck.kind, BottleneckKind::ServerSlots, "{}", summary.bottleneck.text);
     assert_eq!(summary.levels[1].bottleneck.kind, BottleneckKind::UnderLoaded);
     assert_eq!(summary.reconciliation.state, ReconciliationState::Match, "{}", summary.reconciliation.text);
     assert_eq!(summary.slo[0].levels.len(), 1);
-    assert_eq!((summary.slo[0].levels[0].level, summary.slo[0].levels[0].verdict), (4, Verdict::Pass));
-    assert_eq!(summary.operating_point.level, Some(2), "{}", summary.operating_point.text);
+    assert_eq!((summary.slo[0].levels[0].level, summary.slo[0].levels[0].verdict), (4.into(), Verdict::Pass));
+    assert_eq!(summary.operating_point.level, Some(2.into()), "{}", summary.operating_point.text);
     let flags: Vec<_> = summary.levels.iter().flat_map(|l| &l.flags).chain(&summary.flags).collect();
     assert!(flags.is_empty(), "{flags:?}");
     assert!(summary.checks > 50);

@@ -1,4 +1,4 @@
-use super::{Checks, families, invalid, named, of_server, performance, warn};
+use super::{Checks, families, invalid, named, of_server, open_loop, performance, stream, warn};
 use crate::RunData;
 use crate::bottleneck::SCRAPES;
 use crate::latency::{COALESCED, FAMILIES};
@@ -6,7 +6,6 @@ use crate::level::{Inside, Measured};
 use crate::quantile::{CONFIDENCE, interval_ranks, type7};
 use crate::summary::Flag;
 use plimsoll_record::{RequestRecord, TokenSource};
-use std::collections::BTreeMap;
 
 /// The flag of a level whose measured requests were not followed to their end.
 pub(crate) const COHORT_CUT: &str = "cohort_cut";
@@ -43,34 +42,49 @@ pub(crate) fn check(measured: &Measured<'_>, run: &RunData) -> Checks {
     if let Some(inside) = &measured.inside {
         inside_window(&mut checks, measured, inside, run);
     }
+    if let Some(arriving) = &measured.arriving {
+        open_loop::check(&mut checks, measured, arriving);
+    }
     tokens(&mut checks, measured);
+    stream::check(&mut checks, measured);
     client(&mut checks, measured);
     requests(&mut checks, measured);
-    if run.plan.warmup == Some(0) {
-        checks.check(first_wave(measured));
+    if let (Some(0), Some(slots)) = (run.plan.warmup, measured.level.level.concurrency()) {
+        checks.check(first_wave(measured, slots));
+    }
+    if !measured.targets.is_empty() {
+        checks.check(crate::targets::differ(&measured.level.cohort));
     }
     checks
 }
 
 fn inside_window(checks: &mut Checks, measured: &Measured<'_>, inside: &Inside, run: &RunData) {
-    let level = f64::from(measured.level.level);
-    checks.check((inside.in_flight < 0.95 * level).then(|| {
-        invalid(
-            "in_flight_low",
-            performance(),
-            format!(
-                "Only {:.2} of {level} requests were in flight on average, so the numbers do not describe {level}. Failures, a slow client or a limit on connections; see the bottleneck.",
-                inside.in_flight
-            ),
-        )
-    }));
+    if let Some(slots) = measured.level.level.concurrency() {
+        checks.check((inside.in_flight < 0.95 * f64::from(slots)).then(|| {
+            invalid(
+                "in_flight_low",
+                performance(),
+                format!(
+                    "Only {:.2} of {slots} requests were in flight on average, so the numbers do not describe {slots}. Failures, a slow client or a limit on connections; see the bottleneck.",
+                    inside.in_flight
+                ),
+            )
+        }));
+    }
     if let Some(durations) = measured.durations {
         checks.check(short_window(durations));
     }
-    if let Some(gap) = inside.little_gap {
+    let grew = measured.arriving.is_some_and(|arriving| arriving.grew);
+    if let Some(gap) = inside.little_gap.filter(|_| !grew) {
         // The requests in flight at the window's two edges, each somewhere within its stay, differ by chance: with C of
-        // them at uniform ages, sd(gap) = sqrt(C / 6) / n. Less than two of these says nothing.
-        let chance = 2.0 * (level / 6.0).sqrt() / inside.output.requests.max(1) as f64;
+        // them at uniform ages, sd(gap) = sqrt(C / 6) / n. In an open loop their number varies, too: with L on average by
+        // Poisson's law, sqrt(2 L / 3) / n. Less than two of these says nothing.
+        let variance = measured
+            .level
+            .level
+            .concurrency()
+            .map_or(2.0 * inside.in_flight / 3.0, |slots| f64::from(slots) / 6.0);
+        let chance = 2.0 * variance.sqrt() / inside.output.requests.max(1) as f64;
         checks.check((gap > chance.max(0.02)).then(|| {
             warn(
                 "window_not_stationary",
@@ -251,25 +265,42 @@ fn client(checks: &mut Checks, measured: &Measured<'_>) {
             )
         }));
     }
-    let waited = measured.level.cohort.iter().filter(|request| request.conn.connect_ns.is_some()).count();
-    checks.check((waited > 0).then(|| {
+    checks.check(new_connections(measured));
+}
+
+/// Requests that had to open a connection; where they are some and not all, TTFT is a mixture of two.
+fn new_connections(measured: &Measured<'_>) -> Option<Flag> {
+    let cohort = &measured.level.cohort;
+    let waited = |request: &&RequestRecord| request.conn.connect_ns.is_some();
+    let count = cohort.iter().copied().filter(|request| waited(request)).count();
+    let median = |new: bool| {
+        let of = measured.level.successes().filter(|request| waited(request) == new);
+        let mut ttft: Vec<f64> = of.filter_map(|request| crate::timing::Timing::of(request).ttft).collect();
+        ttft.sort_by(f64::total_cmp);
+        type7(&ttft, 500_000).map(|ns| ns / 1e6)
+    };
+    let both = match (median(true), median(false)) {
+        (Some(new), Some(kept)) => format!(
+            " TTFT is a mixture: its median is {new:.2} ms with a new connection and {kept:.2} ms without."
+        ),
+        _ => String::new(),
+    };
+    (count > 0).then(|| {
         warn(
             "new_connections",
             families(&["ttft", "e2e"]),
             format!(
-                "{waited} of {} measured requests had to wait for a new connection, which is part of their TTFT. The server or a proxy closes connections.",
-                measured.level.cohort.len()
+                "{count} of {} measured requests ({:.1} %) had to wait for a new connection, which is part of their TTFT. The server or a proxy closes connections.{both}",
+                cohort.len(),
+                100.0 * count as f64 / cohort.len() as f64
             ),
         )
-    }));
+    })
 }
 
 fn requests(checks: &mut Checks, measured: &Measured<'_>) {
     let cohort = &measured.level.cohort;
-    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
-    for kind in cohort.iter().filter_map(|request| request.outcome.failure()) {
-        *kinds.entry(kind.name()).or_default() += 1;
-    }
+    let kinds = crate::targets::failures(cohort);
     checks.check((!kinds.is_empty()).then(|| {
         let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         warn(
@@ -322,7 +353,7 @@ fn prompt_lengths(measured: &Measured<'_>) -> Option<(f64, f64)> {
 }
 
 /// Without a warm-up, the first request of each slot may have met a cold engine or a burst of prefills.
-fn first_wave(measured: &Measured<'_>) -> Option<Flag> {
+fn first_wave(measured: &Measured<'_>, slots: u32) -> Option<Flag> {
     let median = |requests: &[&RequestRecord]| {
         let mut ttft: Vec<f64> =
             requests.iter().filter_map(|request| crate::timing::Timing::of(request).ttft).collect();
@@ -330,7 +361,7 @@ fn first_wave(measured: &Measured<'_>) -> Option<Flag> {
         type7(&ttft, 500_000)
     };
     let successes: Vec<&RequestRecord> = measured.level.successes().collect();
-    let (first, rest) = successes.split_at_checked(measured.level.level as usize)?;
+    let (first, rest) = successes.split_at_checked(slots as usize)?;
     let (first, rest) = (median(first)?, median(rest)?);
     (first > 3.0 * rest).then(|| {
         invalid(

@@ -1,9 +1,13 @@
 //! May these numbers be believed? Each check is counted; each finding says what to do.
 
 mod level;
+mod open_loop;
 mod run;
+mod stream;
+mod wire;
 
 pub(crate) use level::{COHORT_CUT, check as check_level};
+pub(crate) use open_loop::NOT_STEADY;
 pub(crate) use run::{RunChecks, check as check_run};
 
 use crate::latency::{FAMILIES, QUANTILES};
@@ -51,7 +55,14 @@ pub(crate) fn named(names: &[&str]) -> Vec<String> {
 pub(crate) fn performance() -> Vec<String> {
     let mut numbers = named(&["output_tok_s", "input_tok_s", "req_s"]);
     numbers.extend(families(&FAMILIES));
-    numbers.push("service_ttft_p50".to_owned());
+    numbers.extend(response());
+    numbers
+}
+
+/// The response time and the service times.
+pub(crate) fn response() -> Vec<String> {
+    let mut numbers = families(&["response"]);
+    numbers.extend(named(&["service_ttft_p50", "service_ttft_p95", "service_e2e_p50", "service_e2e_p95"]));
     numbers
 }
 

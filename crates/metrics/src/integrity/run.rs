@@ -1,9 +1,10 @@
-use super::{Checks, invalid, named, of_server, performance, warn};
+use super::{Checks, invalid, named, of_server, performance, warn, wire};
 use crate::RunData;
 use crate::level::Measured;
 use crate::server::Targets;
 use crate::summary::{Flag, Reconciliation, ReconciliationState, RunState};
-use plimsoll_record::{Counter, Phase, RequestRecord, Sample, SampleOutcome};
+use crate::words;
+use plimsoll_record::{Counter, Level, Phase, RequestRecord, Sample, SampleOutcome};
 use std::collections::BTreeSet;
 
 /// What the checks of a whole run look at.
@@ -22,6 +23,7 @@ pub(crate) fn check(of: &RunChecks<'_>) -> Checks {
     server(&mut checks, of);
     reconciliation(&mut checks, of.reconciliation);
     output_length(&mut checks, of.measured);
+    wire::check(&mut checks, of.run);
     checks.check((of.run.plan.warmup == Some(0)).then(|| {
         warn(
             "warmup_off",
@@ -137,7 +139,7 @@ fn reconciliation(checks: &mut Checks, found: &Reconciliation) {
 }
 
 fn output_length(checks: &mut Checks, measured: &[Measured<'_>]) {
-    let means: Vec<(u32, f64)> = measured
+    let means: Vec<(Level, f64)> = measured
         .iter()
         .filter_map(|measured| {
             let tokens = &measured.latencies.output_tokens;
@@ -156,7 +158,9 @@ fn output_length(checks: &mut Checks, measured: &[Measured<'_>]) {
                 "output_length_differs",
                 named(&["output_tok_s", "req_s"]),
                 format!(
-                    "Answers had {short:.1} tokens on average at {at_short} in flight and {long:.1} at {at_long}, so levels did different work. Ask the server to ignore end-of-sequence, or measure longer."
+                    "Answers had {short:.1} tokens on average at {} and {long:.1} at {}, so levels did different work. Ask the server to ignore end-of-sequence, or measure longer.",
+                    words::load(at_short),
+                    words::load(at_long)
                 ),
             )
         }));

@@ -3,12 +3,12 @@ use crate::quantile::{CONFIDENCE, ONE, label};
 use crate::stats::binomial::{lower_bound, upper_bound, upper_tail};
 use crate::summary::{SloLevel, Verdict};
 use crate::timing::{Timing, gaps};
-use plimsoll_record::RequestRecord;
+use plimsoll_record::{Level, RequestRecord};
 
 /// The measured requests of a level, repeats pooled, and why they must not be judged by a metric.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pool<'a> {
-    pub level: u32,
+    pub level: Level,
     pub requests: Vec<&'a RequestRecord>,
     /// Names of withheld numbers with the flag that withholds them.
     pub withheld: Vec<(String, String)>,
@@ -23,8 +23,9 @@ enum Met {
     Unknown,
 }
 
-/// The flag of a level at which fewer requests were in flight than asked.
-const LESS_LOAD: &str = "in_flight_low";
+/// Flags of levels at which a failure stands although numbers are withheld: what fails at less load than asked, or
+/// while the backlog still grows, fails at the load asked and later on.
+const FAILS_ALL_THE_MORE: [&str; 2] = ["in_flight_low", crate::integrity::NOT_STEADY];
 
 /// Judges an objective at a level: the share of measured requests that met all clauses together, with one-sided
 /// Clopper-Pearson bounds, against the largest of the clauses' shares.
@@ -48,8 +49,7 @@ pub(crate) fn judge(objective: &Objective, pool: &Pool<'_>) -> SloLevel {
         })
     };
     let measured = three_state(lower, upper, target);
-    // What fails at less load than asked fails at the load asked.
-    let stands = |flag: &str| measured == Verdict::Fail && flag == LESS_LOAD;
+    let stands = |flag: &str| measured == Verdict::Fail && FAILS_ALL_THE_MORE.contains(&flag);
     let invalid = pool.withheld.iter().filter(concerns).find(|(_, flag)| !stands(flag));
     let verdict = if invalid.is_some() { Verdict::Inconclusive } else { measured };
     let mut text = vec![match (n, lower, upper) {
@@ -214,7 +214,7 @@ mod tests {
 
     fn judged(slo: &str, records: &[RequestRecord]) -> SloLevel {
         let objective = Slo::parse(slo).unwrap().remove(0);
-        judge(&objective, &Pool { level: 4, requests: records.iter().collect(), withheld: Vec::new() })
+        judge(&objective, &Pool { level: 4.into(), requests: records.iter().collect(), withheld: Vec::new() })
     }
 
     /// Counts from scipy's Clopper-Pearson bounds.
@@ -290,7 +290,7 @@ mod tests {
         let objective = Slo::parse("ttft p95 < 1s").unwrap().remove(0);
         let records = run(60, 0);
         let pool = |number: &str| Pool {
-            level: 4,
+            level: 4.into(),
             requests: records.iter().collect(),
             withheld: vec![(number.to_owned(), "in_flight_low".to_owned())],
         };

@@ -1,10 +1,12 @@
-//! Service level objectives: `at 10: ttft p95 < 1s, tpot p95 < 50ms; e2e p99 < 10s`.
+//! Service level objectives: `at 10: ttft p95 < 1s, tpot p95 < 50ms; at 2.5/s: e2e p99 < 10s`.
 
 mod judge;
 mod parse;
 
 pub(crate) use judge::{Pool, judge};
 pub use parse::SloError;
+
+use plimsoll_record::Level;
 
 /// The grammar of `--slo`.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +25,7 @@ impl Slo {
 /// Clauses that a request must meet together, at one level or at every level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Objective {
-    pub(crate) at: Option<u32>,
+    pub(crate) at: Option<Level>,
     pub(crate) clauses: Vec<Clause>,
 }
 
@@ -55,7 +57,7 @@ pub enum Metric {
 
 impl Objective {
     /// The level that it names.
-    pub const fn at(&self) -> Option<u32> {
+    pub const fn at(&self) -> Option<Level> {
         self.at
     }
 
@@ -65,7 +67,7 @@ impl Objective {
     }
 
     /// The levels that must be measured to judge it: the one it names, or none.
-    pub fn levels(&self) -> Vec<u32> {
+    pub fn levels(&self) -> Vec<Level> {
         self.at.into_iter().collect()
     }
 

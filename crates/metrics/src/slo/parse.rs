@@ -1,4 +1,5 @@
 use super::{Clause, Metric, Objective};
+use plimsoll_record::Level;
 use std::fmt;
 
 /// A text that is not an objective.
@@ -78,16 +79,17 @@ impl<'a> Parser<'a> {
         Ok(Objective { at, clauses })
     }
 
-    fn level(&mut self) -> Result<Option<u32>, SloError> {
+    fn level(&mut self) -> Result<Option<Level>, SloError> {
         let start = self.at;
         if !self.word().eq_ignore_ascii_case("at") {
             self.at = start;
             return Ok(None);
         }
         self.spaces();
-        let digits = self.while_matches(|c| c.is_ascii_digit());
-        match digits.parse::<u32>() {
-            Ok(level) if level > 0 => {
+        let start = self.at;
+        let text = self.while_matches(|c| c.is_ascii_digit() || matches!(c, '.' | '/' | 's'));
+        match text.parse::<Level>() {
+            Ok(level) if level.value() > 0.0 => {
                 if self.take(':') {
                     Ok(Some(level))
                 } else {
@@ -95,8 +97,10 @@ impl<'a> Parser<'a> {
                 }
             }
             _ => {
-                self.at -= digits.len();
-                Err(self.error("expected a concurrency, a whole number from 1, as in `at 10:`"))
+                self.at = start;
+                Err(self.error(
+                    "expected a level: a concurrency, a whole number from 1, as in `at 10:`, or a rate, as in `at 2.5/s:`",
+                ))
             }
         }
     }
@@ -224,22 +228,26 @@ mod tests {
     #[test]
     fn sentences() {
         let read =
-            objectives("at 10: ttft p95 < 1s, tpot p95 <= 50ms; E2E P99.9<1.5 s;itl p50 < 800us;").unwrap();
+            objectives("at 10: ttft p95 < 1s, tpot p95 <= 50ms; E2E P99.9<1.5 s;at 2.5/s : itl p50 < 800us;")
+                .unwrap();
         assert_eq!(
             read,
             [
                 Objective {
-                    at: Some(10),
+                    at: Some(10.into()),
                     clauses: vec![
                         clause(Metric::Ttft, 950_000, false, 1_000_000_000),
                         clause(Metric::Tpot, 950_000, true, 50_000_000),
                     ]
                 },
                 Objective { at: None, clauses: vec![clause(Metric::E2e, 999_000, false, 1_500_000_000)] },
-                Objective { at: None, clauses: vec![clause(Metric::Itl, 500_000, false, 800_000)] },
+                Objective {
+                    at: "2.5/s".parse().ok(),
+                    clauses: vec![clause(Metric::Itl, 500_000, false, 800_000)]
+                },
             ]
         );
-        assert_eq!(read.first().map(Objective::levels), Some(vec![10]));
+        assert_eq!(read.first().map(Objective::levels), Some(vec![10.into()]));
     }
 
     #[test]
@@ -250,6 +258,10 @@ mod tests {
             ("at 0: ttft p95 < 1s", 3),
             ("at 10 ttft p95 < 1s", 6),
             ("at 99999999999: ttft p95 < 1s", 3),
+            ("at 2.5: ttft p95 < 1s", 3),
+            ("at 0/s: ttft p95 < 1s", 3),
+            ("at 1/s ttft p95 < 1s", 7),
+            ("at 1/m: ttft p95 < 1s", 3),
             ("tfft p95 < 1s", 0),
             ("ttft p97 < 1s", 5),
             ("ttft p95 > 1s", 9),
@@ -274,7 +286,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_gives_objectives_or_an_error_inside_it(text in "(at|[0-9]{1,3}|:|ttft|p95|<|=|s|,|;| |é|µs|\\PC){0,12}") {
+        fn any_text_gives_objectives_or_an_error_inside_it(text in "(at|[0-9]{1,3}|/s|\\.|:|ttft|p95|<|=|s|,|;| |é|µs|\\PC){0,12}") {
             if let Err(error) = objectives(&text) {
                 prop_assert!(error.position() <= text.len());
                 prop_assert_eq!(error.to_string().lines().count(), 3);

@@ -1,9 +1,13 @@
-//! Where throughput stops to follow concurrency.
+//! Where throughput stops to follow the load.
 //!
 //! Elasticity is `d ln X / d ln N`. In a closed loop without think time response time is `N / X`, so Kleinrock's power
 //! `X / R = X² / N` is largest where the elasticity is one half: below it more users pay in latency more than they gain.
+//! In an open loop the knee is saturation: the lowest rate at which the server falls behind, so that the backlog grows.
+
+mod saturation;
 
 use crate::summary::{Elasticity, Knee, KneeState};
+use plimsoll_record::Level;
 
 /// The elasticity at the knee.
 pub const THRESHOLD: f64 = 0.5;
@@ -14,51 +18,57 @@ const RATIO: f64 = 1.5;
 /// Throughput that never rises by more than this over the lowest level is flat.
 const FLAT: f64 = 1.1;
 
-/// Finds the knee from `(concurrency, output tokens per second)`; repeats of a level are averaged in the logarithm.
-/// Throughputs that are not positive and finite are left out.
-pub fn find(observations: &[(u32, f64)]) -> Knee {
-    let levels = log_means(observations);
-    let pairs = pairs(&levels);
-    let elasticities: Vec<Elasticity> = pairs
+/// Finds the knee from `(level, output tokens per second)`; repeats of a level are averaged in the logarithm.
+/// Throughputs that are not positive and finite are left out. `behind` are the rates at which the backlog grew.
+///
+/// It is sought within one kind of level, the one with more levels; at as many, among the concurrencies.
+pub fn find(observations: &[(Level, f64)], behind: &[Level]) -> Knee {
+    let (rates, slots): (Vec<Point>, Vec<Point>) =
+        log_means(observations).into_iter().partition(|point| point.level.is_open_loop());
+    let levels = if rates.len() > slots.len() { rates } else { slots };
+    let elasticities: Vec<Elasticity> = pairs(&levels)
         .iter()
         .map(|(a, b)| Elasticity {
-            from: a.n,
-            to: b.n,
-            value: (b.log_x - a.log_x) / (libm::log(f64::from(b.n)) - libm::log(f64::from(a.n))),
+            from: a.level,
+            to: b.level,
+            value: (b.log_x - a.log_x) / (libm::log(b.level.value()) - libm::log(a.level.value())),
         })
         .collect();
+    if levels.iter().any(|point| point.level.is_open_loop()) {
+        return saturation::find(&levels, elasticities, behind);
+    }
     let state = state(&levels, &elasticities);
     Knee { text: text(state, &levels, &elasticities), state, elasticities }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Point {
-    n: u32,
+    level: Level,
     log_x: f64,
 }
 
-fn log_means(observations: &[(u32, f64)]) -> Vec<Point> {
-    let mut logs: Vec<(u32, f64)> = observations
+fn log_means(observations: &[(Level, f64)]) -> Vec<Point> {
+    let mut logs: Vec<(Level, f64)> = observations
         .iter()
-        .filter(|(n, x)| *n > 0 && *x > 0.0 && x.is_finite())
-        .map(|(n, x)| (*n, libm::log(*x)))
+        .filter(|(level, x)| level.value() > 0.0 && *x > 0.0 && x.is_finite())
+        .map(|(level, x)| (*level, libm::log(*x)))
         .collect();
     logs.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     logs.chunk_by(|a, b| a.0 == b.0)
         .filter_map(|level| {
             let sum: f64 = level.iter().map(|(_, log)| log).sum();
-            level.first().map(|(n, _)| Point { n: *n, log_x: sum / level.len() as f64 })
+            level.first().map(|(name, _)| Point { level: *name, log_x: sum / level.len() as f64 })
         })
         .collect()
 }
 
 /// Each level with the next one that is far enough above it.
 fn pairs(levels: &[Point]) -> Vec<(Point, Point)> {
-    levels.iter().filter_map(|a| levels.iter().find(|b| apart(a.n, b.n)).map(|b| (*a, *b))).collect()
+    levels.iter().filter_map(|a| levels.iter().find(|b| apart(a.level, b.level)).map(|b| (*a, *b))).collect()
 }
 
-fn apart(a: u32, b: u32) -> bool {
-    f64::from(b) >= RATIO * f64::from(a)
+fn apart(a: Level, b: Level) -> bool {
+    b.value() >= RATIO * a.value()
 }
 
 fn state(levels: &[Point], elasticities: &[Elasticity]) -> KneeState {
@@ -70,13 +80,13 @@ fn state(levels: &[Point], elasticities: &[Elasticity]) -> KneeState {
     }
     let most = levels.iter().map(|point| point.log_x).fold(f64::NEG_INFINITY, f64::max);
     if most - lowest.log_x < libm::log(FLAT) {
-        return KneeState::SaturatedAtLowest { lowest: lowest.n };
+        return KneeState::SaturatedAtLowest { lowest: lowest.level };
     }
     let Some(bend) = elasticities.iter().find(|elasticity| elasticity.value < THRESHOLD) else {
-        return KneeState::NoneInRange { highest: highest.n };
+        return KneeState::NoneInRange { highest: highest.level };
     };
     // A knee inside a pair bends the slope of the pair above it, so that the bracket reaches one level further down.
-    let low = levels.iter().rev().find(|point| apart(point.n, bend.from)).unwrap_or(lowest).n;
+    let low = levels.iter().rev().find(|point| apart(point.level, bend.from)).unwrap_or(lowest).level;
     KneeState::Bracket { low, high: bend.to }
 }
 
@@ -109,6 +119,20 @@ fn text(state: KneeState, levels: &[Point], elasticities: &[Elasticity]) -> Stri
 mod tests {
     use super::*;
 
+    /// By numbers instead of levels.
+    fn find(observations: &[(u32, f64)]) -> Knee {
+        let levels: Vec<(Level, f64)> = observations.iter().map(|(n, x)| (Level::from(*n), *x)).collect();
+        super::find(&levels, &[])
+    }
+
+    fn bracket(low: u32, high: u32) -> KneeState {
+        KneeState::Bracket { low: low.into(), high: high.into() }
+    }
+
+    fn holds(state: KneeState, truth: f64) -> bool {
+        matches!(state, KneeState::Bracket { low, high } if low.value() <= truth && truth <= high.value())
+    }
+
     const DOUBLING: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
     fn on(levels: &[u32], law: impl Fn(f64) -> f64) -> KneeState {
@@ -120,17 +144,17 @@ mod tests {
         let hard = |knee: f64| move |n: f64| 100.0 * n.min(knee);
         // A decode step of fixed cost plus a part per sequence, with a cap on the batch.
         let engine = |cap: f64| move |n: f64| n.min(cap) / (0.02 + 0.0005 * n.min(cap));
-        assert_eq!(on(&DOUBLING, hard(8.0)), KneeState::Bracket { low: 4, high: 16 });
-        assert_eq!(on(&DOUBLING, hard(10.0)), KneeState::Bracket { low: 4, high: 16 });
-        assert_eq!(on(&DOUBLING, engine(16.0)), KneeState::Bracket { low: 8, high: 32 });
-        assert_eq!(on(&DOUBLING, engine(256.0)), KneeState::NoneInRange { highest: 32 });
-        assert_eq!(on(&DOUBLING, |n| 10.0 * n), KneeState::NoneInRange { highest: 32 });
-        assert_eq!(on(&DOUBLING, |_| 70.0), KneeState::SaturatedAtLowest { lowest: 1 });
-        assert_eq!(on(&DOUBLING, |n| 70.0 / n), KneeState::SaturatedAtLowest { lowest: 1 });
-        assert_eq!(on(&DOUBLING, hard(1.3)), KneeState::Bracket { low: 1, high: 2 });
+        assert_eq!(on(&DOUBLING, hard(8.0)), bracket(4, 16));
+        assert_eq!(on(&DOUBLING, hard(10.0)), bracket(4, 16));
+        assert_eq!(on(&DOUBLING, engine(16.0)), bracket(8, 32));
+        assert_eq!(on(&DOUBLING, engine(256.0)), KneeState::NoneInRange { highest: 32.into() });
+        assert_eq!(on(&DOUBLING, |n| 10.0 * n), KneeState::NoneInRange { highest: 32.into() });
+        assert_eq!(on(&DOUBLING, |_| 70.0), KneeState::SaturatedAtLowest { lowest: 1.into() });
+        assert_eq!(on(&DOUBLING, |n| 70.0 / n), KneeState::SaturatedAtLowest { lowest: 1.into() });
+        assert_eq!(on(&DOUBLING, hard(1.3)), bracket(1, 2));
         // Gunther's law of scalability with its largest power at 8.
         let usl = |n: f64| 10.0 * n / (1.0 + 0.05 * (n - 1.0) + 0.004 * n * (n - 1.0));
-        assert!(matches!(on(&DOUBLING, usl), KneeState::Bracket { low, high } if low <= 8 && 8 <= high));
+        assert!(holds(on(&DOUBLING, usl), 8.0));
     }
 
     /// The answer must not move with the range of the sweep.
@@ -140,7 +164,7 @@ mod tests {
         let levels: Vec<u32> = (0..=9).map(|k| 1 << k).collect();
         let answers: Vec<_> = (7..=10).map(|k| on(&levels[..k], concave)).collect();
         assert_eq!(answers, vec![answers[0]; 4]);
-        assert!(matches!(answers[0], KneeState::Bracket { low, high } if low <= 16 && 16 <= high));
+        assert!(holds(answers[0], 16.0));
     }
 
     #[test]
@@ -148,9 +172,9 @@ mod tests {
         let knee = find(&[1, 2, 4, 8, 10, 16].map(|n| (n, f64::from(n.min(4)))));
         assert_eq!(
             knee.elasticities.iter().map(|e| (e.from, e.to)).collect::<Vec<_>>(),
-            [(1, 2), (2, 4), (4, 8), (8, 16), (10, 16)]
+            [(1, 2), (2, 4), (4, 8), (8, 16), (10, 16)].map(|(a, b): (u32, u32)| (a.into(), b.into()))
         );
-        assert_eq!(knee.state, KneeState::Bracket { low: 2, high: 8 });
+        assert_eq!(knee.state, bracket(2, 8));
     }
 
     #[test]
@@ -188,7 +212,7 @@ mod tests {
                         .flat_map(|n| [*n; 3])
                         .map(|n| (n, 100.0 * f64::from(n).min(truth) * noise()))
                         .collect();
-                    matches!(find(&sweep).state, KneeState::Bracket { low, high } if f64::from(low) <= truth && truth <= f64::from(high))
+                    holds(find(&sweep).state, truth)
                 })
                 .count();
             assert!(held >= 475, "{truth}: {held} of 500");
@@ -201,5 +225,14 @@ mod tests {
             })
             .count();
         assert!(false_knees <= 10, "{false_knees} of 500");
+    }
+
+    #[test]
+    fn one_kind_of_level_at_a_time() {
+        let rate = |per_second| Level::Rate(plimsoll_record::Rate::new(per_second).unwrap());
+        let slots = [1_u32, 2, 4].map(|n| (Level::from(n), f64::from(n)));
+        let mixed: Vec<_> = slots.into_iter().chain([(rate(8.0), 1.0), (rate(16.0), 1.0)]).collect();
+        assert_eq!(super::find(&mixed, &[rate(8.0)]).state, KneeState::NoneInRange { highest: 4.into() });
+        assert_eq!(super::find(&mixed[2..], &[]).state, KneeState::NoneInRange { highest: rate(16.0) });
     }
 }
