@@ -4,7 +4,7 @@
 
 use plimsoll_metrics::{BottleneckKind, KneeState, ReconciliationState, RunState};
 use plimsoll_mock::{Ledger, Mock, MockConfig};
-use plimsoll_record::{EventKind, Nanos, Phase, PhaseEdge, Plan, RequestRecord, files};
+use plimsoll_record::{EventKind, Level, Nanos, Phase, PhaseEdge, Plan, RequestRecord, files};
 use plimsoll_sweep::{
     Done, Link, MemoryDial, RunFolder, Setup, Silent, Stop, WallStamp, demo_plan, render, resolve, sweep,
 };
@@ -131,9 +131,12 @@ fn the_demonstration_finds_its_slot_limit() {
     let (done, ledger) = run(plan("demo"));
     let summary = &done.rendered.summary;
     assert_eq!(summary.state, RunState::Complete);
-    assert_eq!(summary.levels.iter().map(|level| level.level).collect::<Vec<_>>(), [1, 2, 4, 8, 16, 32]);
+    assert_eq!(
+        summary.levels.iter().map(|level| level.level).collect::<Vec<_>>(),
+        [1, 2, 4, 8, 16, 32].map(Level::Concurrency)
+    );
     let KneeState::Bracket { low, high } = summary.knee.state else { panic!("{:?}", summary.knee) };
-    assert!(low <= 8 && 8 <= high, "{:?}", summary.knee);
+    assert!(low <= 8.into() && high >= 8.into(), "{:?}", summary.knee);
     assert_eq!(summary.bottleneck.kind, BottleneckKind::ServerSlots, "{:?}", summary.bottleneck);
     assert_eq!(summary.reconciliation.state, ReconciliationState::Match, "{:?}", summary.reconciliation);
     assert!(summary.flags.is_empty(), "{:?}", summary.flags);
@@ -142,7 +145,7 @@ fn the_demonstration_finds_its_slot_limit() {
         assert!(level.flags.is_empty(), "{}: {:?}", level.level, level.flags);
         assert_eq!(level.n, level.ok);
         let in_flight = level.number("in_flight").and_then(|number| number.value).unwrap();
-        assert!((in_flight / f64::from(level.level) - 1.0).abs() < 0.02, "{in_flight} at {}", level.level);
+        assert!((in_flight / level.level.value() - 1.0).abs() < 0.02, "{in_flight} at {}", level.level);
     }
     // No measured prompt's first block had been seen before it: the prefix cache never hits.
     assert!(ledger.requests.iter().skip(2).all(|entry| entry.cached_tokens == 0));

@@ -83,7 +83,7 @@ mod tests {
 
     fn objective(verdicts: &[Verdict]) -> SloVerdict {
         let level = |verdict: &Verdict| SloLevel {
-            level: 1,
+            level: 1.into(),
             verdict: *verdict,
             ok: 0,
             n: 0,
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_run_without_one_complete_answer_measures_nothing() {
         let level = |ok| LevelSummary {
-            level: 1,
+            level: 1.into(),
             repeat: 0,
             window: None,
             n: 8,
@@ -132,6 +132,8 @@ mod tests {
                 text: String::new(),
                 figures: BTreeMap::new(),
             },
+            client: summarize(&RunData::default()).client,
+            targets: Vec::new(),
             flags: Vec::new(),
         };
         assert_eq!(exit(|summary| summary.levels = vec![level(0), level(0)]), Exit::Invalid);

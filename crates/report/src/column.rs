@@ -20,8 +20,9 @@ const fn column(group: &'static str, title: &'static str, name: &'static str) ->
     Column { group, title, name, instead: None }
 }
 
-/// All columns of figures, in order.
-pub const COLUMNS: [Column; 13] = [
+/// All columns of figures, in order; see [`columns`].
+const COLUMNS: [Column; 14] = [
+    column("throughput", OFFERED, "offered_req_s"),
     column("throughput", "req/s", "req_s"),
     column("throughput", "out tok/s", "output_tok_s"),
     column("TTFT", "p50", "ttft_p50"),
@@ -36,6 +37,30 @@ pub const COLUMNS: [Column; 13] = [
     Column { instead: Some("server_waiting_gauge"), ..column("server", "waiting", "server_waiting") },
     column("KV cache", "max", "kv_usage_max"),
 ];
+
+/// Title of the column that only an open loop has.
+const OFFERED: &str = "offered/s";
+
+/// The columns of figures of this run, in order.
+pub fn columns(summary: &Summary) -> Vec<Column> {
+    let open = is_open_loop(summary);
+    COLUMNS.into_iter().filter(|column| open || column.title != OFFERED).collect()
+}
+
+/// True when some level is a rate.
+pub fn is_open_loop(summary: &Summary) -> bool {
+    summary.levels.iter().any(|level| level.level.is_open_loop())
+}
+
+/// What the levels are: the name of their column.
+pub fn level_title(summary: &Summary) -> &'static str {
+    let slots = summary.levels.iter().any(|level| !level.level.is_open_loop());
+    match (is_open_loop(summary), slots) {
+        (true, true) => "level",
+        (true, false) => "rate",
+        _ => "concurrency",
+    }
+}
 
 /// Marks a figure that stands in for the one that the column names.
 pub const INSTEAD: &str = "*";

@@ -4,7 +4,7 @@ use plimsoll_record::Nanos;
 
 /// `levels.csv`: a row per level and repeat.
 ///
-/// The first columns are `level`, `repeat`, `n`, `ok`, `failed`, `window_open_s` and `window_close_s`; the last are
+/// The first columns are `level` (`8`, or `2.5/s` for a rate), `repeat` (from 1), `n`, `ok`, `failed`, `window_open_s` and `window_close_s`; the last are
 /// `failures` (`kind=count`, parted by spaces), `bottleneck` and `flags` (ids). Between them, each number of the summary
 /// has three: its value and the ends of its interval, `ttft_p95_s`, `ttft_p95_low_s`, `ttft_p95_high_s`. Units are those of
 /// the summary, seconds for times, 0 to 1 for shares. An empty cell is a figure that is not known or withheld; a quantile
@@ -47,7 +47,7 @@ fn row(level: &LevelSummary, names: &[(&str, &str)]) -> Vec<String> {
     let seconds = |at: Option<Nanos>| at.map(|at| at.as_secs_f64().to_string()).unwrap_or_default();
     let mut row = vec![
         level.level.to_string(),
-        level.repeat.to_string(),
+        (u64::from(level.repeat) + 1).to_string(),
         level.n.to_string(),
         level.ok.to_string(),
         level.n.saturating_sub(level.ok).to_string(),

@@ -1,6 +1,6 @@
 //! What the marks in a table mean.
 
-use crate::column::{COLUMNS, failures};
+use crate::column::{columns, failures};
 use plimsoll_metrics::{LevelSummary, Reading, Summary};
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub fn notes(summary: &Summary) -> Vec<String> {
     let mut notes = missing(summary);
     let at_least = |level: &LevelSummary| {
-        COLUMNS
+        columns(summary)
             .iter()
             .filter_map(|column| level.number(column.name))
             .any(|number| number.reading == Reading::AtLeast)
@@ -19,7 +19,7 @@ pub fn notes(summary: &Summary) -> Vec<String> {
             "≥ the true quantile is at least this; n is too small to know an upper bound".to_owned(),
         );
     }
-    if summary.levels.iter().any(|level| COLUMNS.iter().any(|column| column.stands_in(level))) {
+    if summary.levels.iter().any(|level| columns(summary).iter().any(|column| column.stands_in(level))) {
         notes.insert(
             0,
             "* mean of the server's gauges, which may be stale; its histograms give no value".to_owned(),
@@ -33,10 +33,10 @@ pub fn notes(summary: &Summary) -> Vec<String> {
     notes
 }
 
-/// `8`, or with repeats `8 (repeat 1)`.
+/// `8`, or with repeats `8 (repeat 1)`, counted from 1.
 pub fn place(level: &LevelSummary, summary: &Summary) -> String {
     if crate::column::repeated(summary) {
-        format!("{} (repeat {})", level.level, level.repeat)
+        format!("{} (repeat {})", level.level, level.repeat + 1)
     } else {
         level.level.to_string()
     }
@@ -46,7 +46,7 @@ pub fn place(level: &LevelSummary, summary: &Summary) -> String {
 fn missing(summary: &Summary) -> Vec<String> {
     let mut order = Vec::new();
     let mut cells: BTreeMap<String, Vec<(String, Vec<String>)>> = BTreeMap::new();
-    for column in COLUMNS {
+    for column in columns(summary) {
         for level in summary.levels.iter().filter(|level| column.is_empty(level)) {
             let reason = level.number(column.name).and_then(|number| number.reason.clone());
             let reason = reason.unwrap_or_else(|| "not computed".to_owned());

@@ -61,20 +61,75 @@ pub const fn class(class: FlagClass) -> &'static str {
     }
 }
 
-/// All flags, with the level that they concern; the gravest first.
-pub fn flags(summary: &Summary) -> Vec<(Option<String>, &Flag)> {
-    let run = summary.flags.iter().map(|flag| (None, flag));
-    let levels = summary
-        .levels
-        .iter()
-        .flat_map(|level| level.flags.iter().map(move |flag| (Some(footnote::place(level, summary)), flag)));
-    let mut flags: Vec<_> = run.chain(levels).collect();
-    flags.sort_by_key(|(_, flag)| std::cmp::Reverse(flag.class));
-    flags
+/// Flags of one kind and class, over all levels that have it.
+#[derive(Debug)]
+pub struct FlagGroup<'a> {
+    /// The levels that it concerns; empty: the whole run.
+    pub places: Vec<String>,
+    /// The flag of the last of these levels.
+    pub flag: &'a Flag,
+    /// True when all of them say the same.
+    alike: bool,
 }
+
+impl FlagGroup<'_> {
+    /// What was found: of several levels that say different things, the last one's.
+    pub fn text(&self) -> String {
+        match self.places.last() {
+            Some(last) if !self.alike => format!("at {last}: {}", self.flag.text),
+            _ => self.flag.text.clone(),
+        }
+    }
+}
+
+/// All flags, those of one kind together; the gravest first.
+pub fn flags(summary: &Summary) -> Vec<FlagGroup<'_>> {
+    let run = summary.flags.iter().map(|flag| FlagGroup { places: Vec::new(), flag, alike: true });
+    let mut groups: Vec<FlagGroup<'_>> = run.collect();
+    let of_run = groups.len();
+    for level in &summary.levels {
+        for flag in &level.flags {
+            let place = footnote::place(level, summary);
+            let of_levels = groups.get_mut(of_run..).unwrap_or_default();
+            let same =
+                |group: &&mut FlagGroup<'_>| group.flag.id == flag.id && group.flag.class == flag.class;
+            match of_levels.iter_mut().find(same) {
+                Some(group) => {
+                    group.alike &= group.flag.text == flag.text;
+                    group.flag = flag;
+                    group.places.push(place);
+                }
+                None => groups.push(FlagGroup { places: vec![place], flag, alike: true }),
+            }
+        }
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.flag.class));
+    groups
+}
+
+/// What stands for the latencies of an open loop.
+pub const RESPONSE: &str = "latencies count from the scheduled arrival, whenever the request was sent";
 
 /// Where an objective was judged at no level.
 pub const NOT_JUDGED: &str = "not judged: no level that it names was measured";
+
+/// Names of numbers, families together: `ttft_*` for all of its quantiles, mean and largest.
+pub fn numbers(names: &[String]) -> Vec<String> {
+    const SUFFIXES: [&str; 6] = ["p50", "p90", "p95", "p99", "mean", "max"];
+    let mut shown: Vec<String> = Vec::new();
+    for name in names {
+        let stem =
+            name.rsplit_once('_').filter(|(_, suffix)| SUFFIXES.contains(suffix)).map(|(stem, _)| stem);
+        let all = |stem: &str| {
+            SUFFIXES.iter().all(|suffix| names.iter().any(|name| *name == format!("{stem}_{suffix}")))
+        };
+        let name = stem.filter(|stem| all(stem)).map_or_else(|| name.clone(), |stem| format!("{stem}_*"));
+        if !shown.contains(&name) {
+            shown.push(name);
+        }
+    }
+    shown
+}
 
 /// What the flags amount to. Without any, the number of checks tells silence from checks that were not made.
 pub fn integrity(summary: &Summary) -> String {
@@ -82,6 +137,10 @@ pub fn integrity(summary: &Summary) -> String {
     if flags.is_empty() {
         return format!("no integrity flags ({} checks)", summary.checks);
     }
-    let invalid = flags.iter().filter(|(_, flag)| flag.class == FlagClass::Invalid).count();
-    format!("{invalid} INVALID and {} WARN flags ({} checks)", flags.len() - invalid, summary.checks)
+    let count = |class| {
+        let groups = flags.iter().filter(|group| group.flag.class == class);
+        groups.map(|group| group.places.len().max(1)).sum::<usize>()
+    };
+    let (invalid, warn) = (count(FlagClass::Invalid), count(FlagClass::Warn));
+    format!("{invalid} INVALID and {warn} WARN flags ({} checks)", summary.checks)
 }

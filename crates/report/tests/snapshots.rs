@@ -30,7 +30,7 @@ fn terminal_of_72_columns_loses_nothing() {
 fn report_md() {
     let text = with_input(markdown);
     // The definitions belong to the crate that computes by them.
-    let (report, definitions) = text.split_once("| formula | definition").unwrap();
+    let (report, definitions) = text.split_once("| formula | numbers").unwrap();
     insta::assert_snapshot!(report);
     for id in ["ttft", "tpot", "itl", "e2e", "throughput", "kv_usage"] {
         assert!(definitions.contains(&format!("\n| `{id}` | ")), "{id}");
@@ -77,12 +77,12 @@ fn a_partial_run_says_so_first_and_a_clean_one_counts_its_checks() {
 #[test]
 fn repeats_are_told_apart() {
     let (plan, conditions, mut summary) = (sample::plan(), sample::conditions(), sample::summary());
-    summary.levels[1].level = 4;
+    summary.levels[1].level = 4.into();
     summary.levels[1].repeat = 1;
     let input = ReportInput { plan: &plan, conditions: &conditions, summary: &summary };
     assert!(table(&input, None).contains(" level rep   n fail"));
-    assert!(table(&input, None).contains("level 4 (repeat 1): coalesced_reads"));
-    assert!(markdown(&input).contains("| concurrency | repeat | n | failed |"));
+    assert!(table(&input, None).contains("level 4 (repeat 2): coalesced_reads"));
+    assert!(markdown(&input).contains("| concurrency | repeat | window (s) | n | failed |"));
 }
 
 /// A withheld value stands in `summary.json` and nowhere else.

@@ -1,7 +1,7 @@
 use crate::shell::say;
 use anyhow::{Context, Result, ensure};
 use plimsoll_metrics::{BottleneckKind, Flag, KneeState, ReconciliationState, RunState, Summary};
-use plimsoll_record::{Conditions, Counter, RequestRecord, Sample, SampleOutcome, read_lines};
+use plimsoll_record::{Conditions, Counter, Level, RequestRecord, Sample, SampleOutcome, read_lines};
 use std::{fs, path::Path};
 
 /// What a run folder holds.
@@ -38,11 +38,11 @@ impl Evidence {
             .levels
             .iter()
             .flat_map(|level| level.flags.iter().map(move |flag| (Some(level.level), flag)));
-        let all: Vec<(Option<u32>, &Flag)> =
+        let all: Vec<(Option<Level>, &Flag)> =
             self.summary.flags.iter().map(|flag| (None, flag)).chain(of_levels).collect();
         say(&format!("{} flags from {} checks", all.len(), self.summary.checks));
         for (level, flag) in all {
-            let place = level.map_or("run".to_owned(), |level| format!("concurrency {level}"));
+            let place = level.map_or("run".to_owned(), Level::words);
             say(&format!("  {:?} {} ({place}): {}", flag.class, flag.id, flag.text));
         }
     }
@@ -62,10 +62,10 @@ impl Evidence {
     fn check_levels(&self) -> Result<()> {
         let summary = &self.summary;
         ensure!(summary.state == RunState::Complete, "the run is not complete: {:?}", summary.state);
-        let levels: Vec<u32> = summary.levels.iter().map(|level| level.level).collect();
-        ensure!(levels == [1, 2, 4, 8, 10, 16], "levels {levels:?}");
+        let levels: Vec<Level> = summary.levels.iter().map(|level| level.level).collect();
+        ensure!(levels == [1, 2, 4, 8, 10, 16].map(Level::Concurrency), "levels {levels:?}");
         ensure!(
-            self.conditions.added_levels == [plimsoll_record::Level::from(10)],
+            self.conditions.added_levels == [Level::from(10)],
             "added levels {:?}",
             self.conditions.added_levels
         );
@@ -78,9 +78,9 @@ impl Evidence {
                 level.level
             );
         }
-        let judged: Vec<u32> =
+        let judged: Vec<Level> =
             summary.slo.iter().flat_map(|slo| &slo.levels).map(|level| level.level).collect();
-        ensure!(judged == [10], "the SLO was judged at {judged:?}");
+        ensure!(judged == [Level::from(10)], "the SLO was judged at {judged:?}");
         Ok(())
     }
 
@@ -138,7 +138,7 @@ impl Evidence {
             anyhow::bail!("no knee was found: {}", knee.text);
         };
         ensure!(
-            (low..=high).contains(&4),
+            (low..=high).contains(&Level::from(4)),
             "the knee's bracket {low} to {high} does not hold 4: {}",
             knee.text
         );
@@ -147,7 +147,8 @@ impl Evidence {
     }
 
     fn check_bottleneck(&self) -> Result<()> {
-        let level = self.summary.levels.iter().find(|level| level.level == 16).context("no level 16")?;
+        let level =
+            self.summary.levels.iter().find(|level| level.level == 16.into()).context("no level 16")?;
         let found = &level.bottleneck;
         ensure!(
             found.kind == BottleneckKind::ServerSlots,

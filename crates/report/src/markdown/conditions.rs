@@ -1,5 +1,8 @@
 use super::sheet::{Sheet, cells};
-use crate::{ReportInput, escape, figure::NONE};
+use crate::{
+    ReportInput, escape,
+    figure::{NONE, significant},
+};
 use plimsoll_record::{Plan, SCRAPE_OFF};
 
 /// The sheet of conditions. What is not known keeps its row, so that a reader sees that it is not known.
@@ -11,6 +14,7 @@ pub fn conditions(sheet: &mut Sheet, input: &ReportInput<'_>) {
     load(&mut rows, input);
     client(&mut rows, input);
     sheet.table(&cells(["Condition", "Value"]), &rows.0, 2);
+    targets(sheet, input);
     let notes: Vec<String> = input.conditions.notes.iter().map(|note| escape::markdown(note)).collect();
     if !notes.is_empty() {
         sheet.paragraph("Noted before the load began:");
@@ -76,7 +80,7 @@ fn server(rows: &mut Rows, input: &ReportInput<'_>) {
 fn load(rows: &mut Rows, input: &ReportInput<'_>) {
     let (plan, conditions) = (input.plan, input.conditions);
     rows.own("Route", format!("`{}`, streaming", plan.endpoint.path()));
-    rows.own("Load", "closed loop: each user sends its next request when the last has ended".to_owned());
+    rows.own("Load", loop_of(input));
     let levels: Vec<String> = conditions
         .levels
         .iter()
@@ -85,7 +89,7 @@ fn load(rows: &mut Rows, input: &ReportInput<'_>) {
             format!("{level}{added}")
         })
         .collect();
-    rows.own("Concurrency levels", levels.join(", "));
+    rows.own("Levels", levels.join(", "));
     rows.own("Measured requests per level", cohort(plan));
     rows.own("Repeats per level", plan.repeats.to_string());
     rows.own(
@@ -106,6 +110,54 @@ fn load(rows: &mut Rows, input: &ReportInput<'_>) {
     rows.own("Seed", conditions.seed.to_string());
     rows.foreign("SLO", plan.slo.as_deref().unwrap_or_default());
     rows.own("Time limit per request", plan.timeout.to_string());
+}
+
+/// Closed or open, with the arrival process.
+fn loop_of(input: &ReportInput<'_>) -> String {
+    let plan = input.plan;
+    let levels = &input.conditions.levels;
+    let mut parts = Vec::new();
+    if levels.is_empty() || levels.iter().any(|level| !level.is_open_loop()) {
+        parts.push("closed loop: each user sends its next request when the last has ended".to_owned());
+    }
+    if levels.iter().any(|level| level.is_open_loop()) {
+        let cap = plan.cap.map_or_else(String::new, |cap| format!(", at most {cap} in flight"));
+        parts.push(format!(
+            "open loop: requests arrive by schedule ({}), whatever the server does{cap}",
+            plan.arrivals
+        ));
+    }
+    parts.join("; ")
+}
+
+/// Addresses with their connections, as tried before the load.
+fn targets(sheet: &mut Sheet, input: &ReportInput<'_>) {
+    let targets = &input.conditions.environment.targets;
+    if targets.is_empty() {
+        return;
+    }
+    sheet.paragraph("Targets, each with one connection before the load:");
+    let time = |at: Option<plimsoll_record::Nanos>| {
+        at.map_or_else(|| NONE.to_owned(), |at| format!("{} ms", significant(at.as_secs_f64() * 1e3)))
+    };
+    let text = |text: Option<&str>, none: &str| text.map_or_else(|| none.to_owned(), escape::markdown);
+    let row = |(index, target): (usize, &plimsoll_record::TargetConditions)| {
+        vec![
+            (index + 1).to_string(),
+            escape::code(&target.url),
+            escape::markdown(&target.addresses.join(", ")),
+            text(target.http.as_deref(), NONE),
+            text(target.tls.as_deref(), "none"),
+            text(target.proxy.as_deref(), "none"),
+            time(target.dns_ns),
+            time(target.connect_ns),
+            time(target.tls_ns),
+        ]
+    };
+    let rows: Vec<Vec<String>> = targets.iter().enumerate().map(row).collect();
+    let header =
+        cells(["target", "URL", "addresses", "HTTP", "TLS", "proxy", "DNS", "connect", "TLS handshake"]);
+    sheet.table(&header, &rows, 6);
 }
 
 fn cohort(plan: &Plan) -> String {
@@ -137,11 +189,38 @@ fn client(rows: &mut Rows, input: &ReportInput<'_>) {
         if environment.cpus == 0 { String::new() } else { environment.cpus.to_string() },
     );
     rows.own("Client worker threads", plan.workers.to_string());
+    let limits = &environment.limits;
+    let room = |needed: Option<u64>, allowed: Option<u64>| match (needed, allowed) {
+        (Some(needed), Some(allowed)) => format!("{needed} needed, {allowed} allowed"),
+        _ => String::new(),
+    };
+    rows.own("Open files", room(limits.files_needed, limits.files_allowed));
+    rows.own("Local ports", room(limits.ports_needed, limits.ports_allowed));
+    rows.own(
+        "Client processor quota",
+        limits.cpu_quota.map(|quota| format!("{} processors", significant(quota))).unwrap_or_default(),
+    );
+    rows.own("Client self-test", self_test(environment));
     let scrape = match plan.scrape.as_deref() {
         Some(SCRAPE_OFF) => "off".to_owned(),
         target => format!("{} every {}", escape::code(target.unwrap_or("/metrics")), plan.scrape_interval),
     };
     rows.own("Scrape of the server's metrics", scrape);
+}
+
+/// What this machine's client reached against the mock.
+fn self_test(environment: &plimsoll_record::Environment) -> String {
+    environment.ceiling.as_ref().map_or_else(String::new, |ceiling| {
+        format!(
+            "{} events/s, {} req/s, {} streams, worker threads: {} ({}, {})",
+            significant(ceiling.events_s),
+            significant(ceiling.requests_s),
+            ceiling.streams,
+            ceiling.workers,
+            escape::markdown(&ceiling.client),
+            escape::markdown(&ceiling.measured_at)
+        )
+    })
 }
 
 /// Quoted for a shell, so that it can be run again.

@@ -1,6 +1,7 @@
+use super::numbers::{key, key_titles};
 use super::sheet::{Sheet, cells};
 use crate::{escape, figure, wording};
-use plimsoll_metrics::Summary;
+use plimsoll_metrics::{BottleneckKind, LevelSummary, Summary};
 
 /// The verdicts in short.
 pub fn glance(sheet: &mut Sheet, summary: &Summary) {
@@ -19,7 +20,13 @@ pub fn glance(sheet: &mut Sheet, summary: &Summary) {
         }
     }
     items.push(format!("**Operating point:** {}", escape::markdown(&summary.operating_point.text)));
-    items.push(format!("**Bottleneck:** {}", wording::bottleneck(summary.bottleneck.kind)));
+    items.push(format!(
+        "**Bottleneck:** {}{}: {}",
+        wording::bottleneck(summary.bottleneck.kind),
+        summary.bottleneck.level.map(|level| format!(" (at {level})")).unwrap_or_default(),
+        escape::markdown(&summary.bottleneck.text)
+    ));
+    items.push(format!("**Client:** {}", escape::markdown(&summary.client.text())));
     items.push(format!("**Integrity:** {}", wording::integrity(summary)));
     sheet.list(&items);
 }
@@ -29,19 +36,18 @@ pub fn verdicts(sheet: &mut Sheet, summary: &Summary) {
     sheet.heading(2, "Verdicts");
     knee(sheet, summary);
     slo(sheet, summary);
-    sheet.heading(3, "Operating point");
-    sheet.paragraph(&escape::markdown(&summary.operating_point.text));
     bottleneck(sheet, summary);
     reconciliation(sheet, summary);
 }
 
 fn knee(sheet: &mut Sheet, summary: &Summary) {
-    sheet.heading(3, "Knee");
-    sheet.paragraph(&escape::markdown(&wording::knee(&summary.knee)));
     if summary.knee.elasticities.is_empty() {
         return;
     }
-    sheet.paragraph("Elasticity between neighbouring levels, `(ln X2 - ln X1) / (ln N2 - ln N1)` of output tok/s X at concurrency N:");
+    sheet.heading(3, "Knee");
+    let open = summary.knee.elasticities.iter().any(|pair| pair.from.is_open_loop());
+    let load = if open { "offered rate" } else { "concurrency" };
+    sheet.paragraph(&format!("Elasticity between neighbouring levels, `(ln X2 - ln X1) / (ln N2 - ln N1)` of output tok/s X at {load} N:"));
     let row = |pair: &plimsoll_metrics::Elasticity| {
         vec![pair.from.to_string(), pair.to.to_string(), figure::significant(pair.value)]
     };
@@ -50,11 +56,10 @@ fn knee(sheet: &mut Sheet, summary: &Summary) {
 }
 
 fn slo(sheet: &mut Sheet, summary: &Summary) {
-    sheet.heading(3, "SLO");
     if summary.slo.is_empty() {
-        sheet.paragraph("None was set.");
         return;
     }
+    sheet.heading(3, "SLO");
     let percent = |share: Option<f64>| {
         share.map_or_else(|| figure::NONE.to_owned(), |share| figure::significant(share * 100.0))
     };
@@ -78,7 +83,7 @@ fn slo(sheet: &mut Sheet, summary: &Summary) {
         "objective",
         "verdict",
         "reason",
-        "concurrency",
+        "level",
         "met it",
         "n",
         "target (%)",
@@ -92,29 +97,46 @@ fn slo(sheet: &mut Sheet, summary: &Summary) {
     );
 }
 
+/// Where the requests were at each level, and the reasons that the glance does not give.
 fn bottleneck(sheet: &mut Sheet, summary: &Summary) {
+    if summary.levels.is_empty() {
+        return;
+    }
     sheet.heading(3, "Bottleneck");
-    let whole = &summary.bottleneck;
-    sheet.paragraph(&format!("**{}**: {}", wording::bottleneck(whole.kind), escape::markdown(&whole.text)));
-    let mut rows = Vec::new();
-    for level in &summary.levels {
-        let figures: Vec<String> = level
-            .bottleneck
-            .figures
-            .iter()
-            .map(|(name, value)| format!("{} {}", escape::code(name), figure::significant(*value)))
-            .collect();
-        rows.push(vec![
-            level.level.to_string(),
-            level.repeat.to_string(),
-            wording::bottleneck(level.bottleneck.kind).to_owned(),
-            escape::markdown(&level.bottleneck.text),
-            figures.join(", "),
-        ]);
+    sheet.paragraph("Requests on average: held back by the client (in a closed loop), between client and engine, waiting in the server, being served.");
+    let part = |level: &LevelSummary, name: &str| {
+        let value = level.bottleneck.figures.get(name);
+        value.map_or_else(|| figure::NONE.to_owned(), |value| figure::significant(*value))
+    };
+    let row = |level: &LevelSummary| {
+        let mut row = key(level, summary);
+        row.push(wording::bottleneck(level.bottleneck.kind).to_owned());
+        row.extend(
+            ["client", "network", "queue", "service", "kv_usage_max", "n"].map(|name| part(level, name)),
+        );
+        row
+    };
+    let mut header = key_titles(summary);
+    header.extend(cells(["limit", "client", "network", "queue", "service", "KV use", "n"]));
+    let texts = header.len() - 6;
+    sheet.table(&header, &summary.levels.iter().map(row).collect::<Vec<_>>(), texts);
+    let unjudged = |level: &&LevelSummary| {
+        level.bottleneck.kind == BottleneckKind::CannotJudge
+            && level.bottleneck.text != summary.bottleneck.text
+    };
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for level in summary.levels.iter().filter(unjudged) {
+        let place = crate::footnote::place(level, summary);
+        match reasons.iter_mut().find(|(text, _)| *text == level.bottleneck.text) {
+            Some((_, places)) => places.push(place),
+            None => reasons.push((&level.bottleneck.text, vec![place])),
+        }
     }
-    if !rows.is_empty() {
-        sheet.table(&cells(["concurrency", "repeat", "limit", "reason", "figures"]), &rows, 5);
-    }
+    let items: Vec<String> = reasons
+        .iter()
+        .map(|(text, places)| format!("At {}: {}", places.join(", "), escape::markdown(text)))
+        .collect();
+    sheet.list(&items);
 }
 
 fn reconciliation(sheet: &mut Sheet, summary: &Summary) {
@@ -139,7 +161,7 @@ fn reconciliation(sheet: &mut Sheet, summary: &Summary) {
     }
 }
 
-/// Every integrity finding, the gravest first.
+/// Every integrity finding, those of one kind together, the gravest first.
 pub fn flags(sheet: &mut Sheet, summary: &Summary) {
     sheet.heading(2, "Integrity");
     sheet.paragraph(&format!("{}.", wording::integrity(summary)));
@@ -150,19 +172,20 @@ pub fn flags(sheet: &mut Sheet, summary: &Summary) {
     sheet
         .paragraph("INVALID: the numbers it concerns are withheld. WARN: they stand, with this to be known.");
     let rows: Vec<Vec<String>> = flags
-        .into_iter()
-        .map(|(place, flag)| {
-            let place = place.unwrap_or_else(|| "run".to_owned());
-            let numbers: Vec<String> = flag.numbers.iter().map(|name| escape::code(name)).collect();
+        .iter()
+        .map(|group| {
+            let places = if group.places.is_empty() { "run".to_owned() } else { group.places.join(", ") };
+            let numbers: Vec<String> =
+                wording::numbers(&group.flag.numbers).iter().map(|name| escape::code(name)).collect();
             let numbers = if numbers.is_empty() { "all".to_owned() } else { numbers.join(", ") };
             vec![
-                wording::class(flag.class).to_owned(),
-                place,
-                escape::code(&flag.id),
-                escape::markdown(&flag.text),
+                wording::class(group.flag.class).to_owned(),
+                places,
+                escape::code(&group.flag.id),
+                escape::markdown(&group.text()),
                 numbers,
             ]
         })
         .collect();
-    sheet.table(&cells(["class", "concurrency", "flag", "finding", "numbers"]), &rows, 5);
+    sheet.table(&cells(["class", "at", "flag", "finding", "numbers"]), &rows, 5);
 }

@@ -1,9 +1,9 @@
 use super::sheet::{Sheet, cells};
-use crate::escape;
+use crate::{escape, wording};
 use plimsoll_metrics::{Summary, formula};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Each number that was computed, with its unit, source and formula; then the formulas.
+/// Each formula with the numbers that were computed by it.
 pub fn formulas(sheet: &mut Sheet, summary: &Summary) {
     let mut order: Vec<(&str, &str, &str)> = Vec::new();
     let mut sources: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -19,18 +19,25 @@ pub fn formulas(sheet: &mut Sheet, summary: &Summary) {
     }
     sheet.heading(2, "Formulas");
     sheet.paragraph("Every number is computed from the run folder's records by the formula that it names.");
-    let row = |(name, unit, id): &(&str, &str, &str)| {
-        let from: Vec<&str> = sources.get(name).into_iter().flatten().copied().collect();
-        vec![escape::code(name), escape::markdown(unit), escape::markdown(&from.join(", ")), escape::code(id)]
-    };
-    let rows: Vec<Vec<String>> = order.iter().map(row).collect();
-    sheet.table(&cells(["number", "unit", "counted from", "formula"]), &rows, 4);
     let ids: BTreeSet<&str> = order.iter().map(|(.., id)| *id).collect();
     let row = |id: &&str| {
+        let of: Vec<&(&str, &str, &str)> = order.iter().filter(|(.., formula)| formula == id).collect();
+        let names: Vec<String> = of.iter().map(|(name, ..)| (*name).to_owned()).collect();
+        let names: Vec<String> = wording::numbers(&names).iter().map(|name| escape::code(name)).collect();
+        let unit = of.first().map_or("", |(_, unit, _)| *unit);
+        let from: BTreeSet<&str> =
+            of.iter().flat_map(|(name, ..)| sources.get(name).into_iter().flatten().copied()).collect();
         let (text, source) =
             formula::get(id).map_or(("not described", ""), |known| (known.text, known.source));
-        vec![escape::code(id), escape::markdown(text), escape::markdown(source)]
+        vec![
+            escape::code(id),
+            names.join(", "),
+            escape::markdown(unit),
+            escape::markdown(&from.into_iter().collect::<Vec<_>>().join(", ")),
+            escape::markdown(text),
+            escape::markdown(source),
+        ]
     };
     let rows: Vec<Vec<String>> = ids.iter().map(row).collect();
-    sheet.table(&cells(["formula", "definition", "source"]), &rows, 3);
+    sheet.table(&cells(["formula", "numbers", "unit", "counted from", "definition", "source"]), &rows, 6);
 }

@@ -1,5 +1,6 @@
 //! `report.md`.
 
+mod client;
 mod conditions;
 mod findings;
 mod formulas;
@@ -9,7 +10,7 @@ mod sheet;
 use crate::{ReportInput, escape, wording};
 use sheet::Sheet;
 
-/// `report.md`: conditions, table, intervals, verdicts, findings, formulas.
+/// `report.md`: verdicts, conditions, table, intervals, targets, client, findings, formulas.
 pub fn markdown(input: &ReportInput<'_>) -> String {
     let summary = input.summary;
     let mut sheet = Sheet::default();
@@ -26,7 +27,10 @@ pub fn markdown(input: &ReportInput<'_>) -> String {
     conditions::conditions(&mut sheet, input);
     numbers::table(&mut sheet, summary);
     numbers::intervals(&mut sheet, summary);
+    client::targets(&mut sheet, input);
     findings::verdicts(&mut sheet, summary);
+    client::proof(&mut sheet, summary);
+    client::connections(&mut sheet, summary);
     findings::flags(&mut sheet, summary);
     numbers::missing(&mut sheet, summary);
     formulas::formulas(&mut sheet, summary);

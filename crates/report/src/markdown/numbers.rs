@@ -1,9 +1,27 @@
 use super::sheet::{Sheet, cells};
 use crate::{
-    column::{COLUMNS, failures, repeated},
-    escape, figure, footnote,
+    column::{columns, failures, is_open_loop, level_title, repeated},
+    escape, figure, footnote, wording,
 };
-use plimsoll_metrics::{LevelSummary, Number, Reading, Summary};
+use plimsoll_metrics::{LevelSummary, Number, Reading, Summary, formula};
+
+/// What tells rows of levels apart: the level's title, with repeats also theirs.
+pub fn key_titles(summary: &Summary) -> Vec<String> {
+    let mut titles = vec![level_title(summary).to_owned()];
+    if repeated(summary) {
+        titles.push("repeat".to_owned());
+    }
+    titles
+}
+
+/// The cells below [`key_titles`]; repeats count from 1.
+pub fn key(level: &LevelSummary, summary: &Summary) -> Vec<String> {
+    let mut cells = vec![level.level.to_string()];
+    if repeated(summary) {
+        cells.push((u64::from(level.repeat) + 1).to_string());
+    }
+    cells
+}
 
 /// One row per level and repeat, units in the header, and what each column is.
 pub fn table(sheet: &mut Sheet, summary: &Summary) {
@@ -12,19 +30,21 @@ pub fn table(sheet: &mut Sheet, summary: &Summary) {
         sheet.paragraph("No level was measured.");
         return;
     }
-    let mut header = vec!["concurrency".to_owned()];
-    if repeated(summary) {
-        header.push("repeat".to_owned());
+    if is_open_loop(summary) {
+        sheet.paragraph(&format!("Open loop: {}.", wording::RESPONSE));
     }
-    header.extend(cells(["n", "failed"]));
-    header.extend(COLUMNS.iter().map(|column| column.full_title(summary)));
+    let mut header = key_titles(summary);
+    header.extend(cells(["window (s)", "n", "failed"]));
+    header.extend(columns(summary).iter().map(|column| column.full_title(summary)));
     let row = |level: &LevelSummary| {
-        let mut row = vec![level.level.to_string()];
-        if repeated(summary) {
-            row.push(level.repeat.to_string());
-        }
+        let mut row = key(level, summary);
+        let window =
+            level.window.map(|window| figure::significant((window.close_ns - window.open_ns).as_secs_f64()));
+        row.push(window.unwrap_or_else(|| figure::NONE.to_owned()));
         row.extend([level.n.to_string(), failures(level).to_string()]);
-        row.extend(COLUMNS.iter().map(|column| escape_mark(&column.cell(level, column.scale(summary).0))));
+        row.extend(
+            columns(summary).iter().map(|column| escape_mark(&column.cell(level, column.scale(summary).0))),
+        );
         row
     };
     let rows: Vec<Vec<String>> = summary.levels.iter().map(row).collect();
@@ -39,21 +59,26 @@ fn escape_mark(cell: &str) -> String {
 }
 
 /// Families of latencies in the table of intervals.
-const FAMILIES: [(&str, &str); 5] =
-    [("TTFT", "ttft"), ("TPOT", "tpot"), ("ITL", "itl"), ("ICL", "icl"), ("E2E", "e2e")];
+const FAMILIES: [(&str, &str); 8] = [
+    ("TTFT", "ttft"),
+    ("TTFT, service", "service_ttft"),
+    ("TPOT", "tpot"),
+    ("ITL", "itl"),
+    ("ICL", "icl"),
+    ("E2E", "e2e"),
+    ("E2E, service", "service_e2e"),
+    ("response time", "response"),
+];
 const QUANTILES: [&str; 4] = ["p50", "p90", "p95", "p99"];
 
-/// Each latency with its interval and n. Gaps between chunks (ICL) stand here where those between tokens are not known.
+/// Each latency with its interval and n. Service times, from the sending of a request, stand beside those of an open loop. Gaps between chunks (ICL) stand here where those between tokens are not known.
 pub fn intervals(sheet: &mut Sheet, summary: &Summary) {
     if summary.levels.is_empty() {
         return;
     }
     sheet.heading(2, "Latencies with their intervals");
-    sheet.paragraph(&method(summary));
-    let mut header = vec!["concurrency".to_owned()];
-    if repeated(summary) {
-        header.push("repeat".to_owned());
-    }
+    sheet.paragraph(&method());
+    let mut header = key_titles(summary);
     header.extend(cells(["latency", "formula", "n", "p50", "p90", "p95", "p99", "max"]));
     let mut rows = Vec::new();
     for level in &summary.levels {
@@ -61,13 +86,11 @@ pub fn intervals(sheet: &mut Sheet, summary: &Summary) {
             let known =
                 |stem: &str| level.number(&format!("{stem}_p50")).filter(|number| number.value.is_some());
             let Some(middle) = level.number(&format!("{stem}_p50")) else { continue };
-            if stem == "icl" && (known("itl").is_some() || known("icl").is_none()) {
+            let aside = stem.starts_with("service") && !level.level.is_open_loop();
+            if aside || (stem == "icl" && (known("itl").is_some() || known("icl").is_none())) {
                 continue;
             }
-            let mut row = vec![level.level.to_string()];
-            if repeated(summary) {
-                row.push(level.repeat.to_string());
-            }
+            let mut row = key(level, summary);
             row.extend([label.to_owned(), escape::code(&middle.formula), middle.n.to_string()]);
             let quantiles = QUANTILES.iter().map(|name| interval(level, &format!("{stem}_{name}")));
             row.extend(quantiles);
@@ -83,60 +106,58 @@ fn interval(level: &LevelSummary, name: &str) -> String {
     level.number(name).map_or_else(|| figure::NONE.to_owned(), figure::with_interval)
 }
 
-/// How the intervals of the quantiles were made.
-fn method(summary: &Summary) -> String {
-    let made = summary
-        .levels
-        .iter()
-        .flat_map(|level| &level.numbers)
-        .filter(|number| QUANTILES.iter().any(|quantile| number.name.ends_with(quantile)))
-        .find_map(|number| number.interval.as_ref());
-    let how = made.map_or_else(
-        || "No quantile has an interval at these n.".to_owned(),
-        |interval| {
-            format!(
-                "`[a, b]` is the interval that holds the true quantile with {} % confidence ({}).",
-                (interval.confidence * 1000.0).round() / 10.0,
-                escape::markdown(&interval.method)
-            )
-        },
-    );
+/// How quantiles and their intervals are made.
+fn method() -> String {
     format!(
-        "{how} `≥` marks a lower bound where n is too small to know an upper one. Failed requests enter none of them."
+        "{} `≥` marks a lower bound where n is too small to know an upper one. Failed requests enter none of them.",
+        formula::QUANTILE
     )
 }
 
-/// Numbers that are withheld or not known, with the reason. One row per number and reason.
+/// Numbers that are withheld or not known: one row per reason, with the levels that have it.
 pub fn missing(sheet: &mut Sheet, summary: &Summary) {
-    let mut groups: Vec<(&str, &str, bool, Vec<String>)> = Vec::new();
-    let absent = |number: &&Number| number.reading == Reading::Absent || number.value.is_none();
-    for level in &summary.levels {
-        for number in level.numbers.iter().filter(absent) {
-            let reason = number.reason.as_deref().unwrap_or("not known");
-            let withheld = number.withheld.is_some();
-            let place = footnote::place(level, summary);
-            match groups
-                .iter_mut()
-                .find(|(name, why, held, _)| *name == number.name && *why == reason && *held == withheld)
-            {
-                Some((.., places)) => places.push(place),
-                None => groups.push((&number.name, reason, withheld, vec![place])),
-            }
+    let mut rows: Vec<(bool, &str, Vec<String>, Vec<String>)> = Vec::new();
+    for (name, reason, withheld, places) in absent(summary) {
+        match rows.iter_mut().find(|(held, why, at, _)| *held == withheld && *why == reason && *at == places)
+        {
+            Some((.., names)) => names.push(name.to_owned()),
+            None => rows.push((withheld, reason, places, vec![name.to_owned()])),
         }
     }
-    if groups.is_empty() {
+    if rows.is_empty() {
         return;
     }
     sheet.heading(2, "Numbers withheld or not known");
     sheet.paragraph(
         "A withheld number was computed but failed a check; `summary.json` keeps it under `withheld`.",
     );
-    let rows: Vec<Vec<String>> = groups
-        .iter()
-        .map(|(name, reason, withheld, places)| {
-            let state = if *withheld { "withheld" } else { "not known" };
-            vec![escape::code(name), state.to_owned(), escape::markdown(reason), places.join(", ")]
-        })
-        .collect();
-    sheet.table(&cells(["number", "state", "reason", "at concurrency"]), &rows, 4);
+    let row = |(withheld, reason, places, names): &(bool, &str, Vec<String>, Vec<String>)| {
+        let state = if *withheld { "withheld" } else { "not known" };
+        let everywhere = places.len() == summary.levels.len() && places.len() > 1;
+        let places = if everywhere { "all levels".to_owned() } else { places.join(", ") };
+        let names: Vec<String> = wording::numbers(names).iter().map(|name| escape::code(name)).collect();
+        vec![names.join(", "), state.to_owned(), escape::markdown(reason), places]
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
+    sheet.table(&cells(["numbers", "state", "reason", "at"]), &rows, 4);
+}
+
+/// Each absent number with its reason, whether it is withheld, and the levels.
+fn absent(summary: &Summary) -> Vec<(&str, &str, bool, Vec<String>)> {
+    let mut found: Vec<(&str, &str, bool, Vec<String>)> = Vec::new();
+    let absent = |number: &&Number| number.reading == Reading::Absent || number.value.is_none();
+    for level in &summary.levels {
+        for number in level.numbers.iter().filter(absent) {
+            let reason = number.reason.as_deref().unwrap_or("not known");
+            let (withheld, place) = (number.withheld.is_some(), footnote::place(level, summary));
+            let same = |(name, why, held, _): &&mut (&str, &str, bool, Vec<String>)| {
+                *name == number.name && *why == reason && *held == withheld
+            };
+            match found.iter_mut().find(same) {
+                Some((.., places)) => places.push(place),
+                None => found.push((&number.name, reason, withheld, vec![place])),
+            }
+        }
+    }
+    found
 }

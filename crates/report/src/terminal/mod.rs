@@ -4,7 +4,7 @@ mod verdicts;
 
 use crate::{
     ReportInput,
-    column::{COLUMNS, failures, repeated},
+    column::{columns, failures, is_open_loop, repeated},
     escape, footnote,
     grid::{self, Strip},
     wording,
@@ -30,6 +30,10 @@ pub fn table(input: &ReportInput<'_>, width: Option<usize>) -> String {
     }
     if !input.summary.levels.is_empty() {
         text.push_str(&grid::draw(&strips(input.summary), width.map_or(usize::MAX, |_| wrap)));
+        if is_open_loop(input.summary) {
+            let note = format!("open loop, {} arrivals: {}", input.plan.arrivals, wording::RESPONSE);
+            text.push_str(&grid::wrap(" ", &note, wrap));
+        }
         for note in footnote::notes(input.summary) {
             text.push_str(&grid::wrap(" ", &escape::terminal(&note), wrap));
         }
@@ -40,18 +44,18 @@ pub fn table(input: &ReportInput<'_>, width: Option<usize>) -> String {
 }
 
 fn strips(summary: &Summary) -> Vec<Strip> {
-    let counts = |title: &str, count: &dyn Fn(&plimsoll_metrics::LevelSummary) -> u64| Strip {
+    let keys = |title: &str, key: &dyn Fn(&plimsoll_metrics::LevelSummary) -> String| Strip {
         group: String::new(),
         title: title.to_owned(),
-        cells: summary.levels.iter().map(|level| count(level).to_string()).collect(),
+        cells: summary.levels.iter().map(key).collect(),
     };
-    let mut strips = vec![counts("level", &|level| u64::from(level.level))];
+    let mut strips = vec![keys("level", &|level| level.level.to_string())];
     if repeated(summary) {
-        strips.push(counts("rep", &|level| u64::from(level.repeat)));
+        strips.push(keys("rep", &|level| (u64::from(level.repeat) + 1).to_string()));
     }
-    strips.push(counts("n", &|level| level.n));
-    strips.push(counts("fail", &failures));
-    strips.extend(COLUMNS.iter().map(|column| {
+    strips.push(keys("n", &|level| level.n.to_string()));
+    strips.push(keys("fail", &|level| failures(level).to_string()));
+    strips.extend(columns(summary).iter().map(|column| {
         let (scale, _) = column.scale(summary);
         Strip {
             group: column.heading(summary),

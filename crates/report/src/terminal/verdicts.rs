@@ -4,7 +4,7 @@ use plimsoll_metrics::Summary;
 /// Width of the names before the findings.
 const NAME: usize = 17;
 
-/// Knee, SLO, operating point, bottleneck, reconciliation, flags.
+/// Knee, SLO, operating point, bottleneck, client, reconciliation, flags.
 pub fn verdicts(summary: &Summary, width: usize) -> String {
     let mut text = String::new();
     let mut say = |name: &str, finding: &str| {
@@ -25,12 +25,18 @@ pub fn verdicts(summary: &Summary, width: usize) -> String {
     let limit = &summary.bottleneck;
     let at = limit.level.map(|level| format!(" (at {level})")).unwrap_or_default();
     say("Bottleneck", &format!("{}{at}: {}", wording::bottleneck(limit.kind), limit.text));
+    say("Client", &summary.client.text());
     let counts = &summary.reconciliation;
     say("Reconciliation", &format!("{}: {}", wording::reconciliation(counts.state), counts.text));
     say("Integrity", &wording::integrity(summary));
-    for (place, flag) in wording::flags(summary) {
-        let place = place.map(|place| format!("level {place}: ")).unwrap_or_default();
-        say(&format!("  {}", wording::class(flag.class)), &format!("{place}{}: {}", flag.id, flag.text));
+    for group in wording::flags(summary) {
+        let place = if group.places.is_empty() {
+            String::new()
+        } else {
+            format!("level {}: ", group.places.join(", "))
+        };
+        let text = format!("{place}{}: {}", group.flag.id, group.text());
+        say(&format!("  {}", wording::class(group.flag.class)), &text);
     }
     text
 }

@@ -1,12 +1,14 @@
 //! A run made up by hand: two levels, figures of every kind, hostile names.
 
 use plimsoll_metrics::{
-    Bottleneck, BottleneckKind, Elasticity, Flag, FlagClass, Interval, Knee, KneeState, LevelSummary, Number,
-    OperatingPoint, Reading, Reconciliation, ReconciliationRow, ReconciliationState, RunState,
-    SUMMARY_SCHEMA, SloLevel, SloVerdict, Summary, Verdict, Window,
+    Bottleneck, BottleneckKind, ClientProof, ClientVerdict, Criterion, CriterionState, Elasticity, Flag,
+    FlagClass, Interval, Knee, KneeState, LevelSummary, Number, OperatingPoint, Reading, Reconciliation,
+    ReconciliationRow, ReconciliationState, RunState, SUMMARY_SCHEMA, SloLevel, SloVerdict, Summary,
+    TargetSummary, Verdict, Window,
 };
 use plimsoll_record::{
-    Conditions, Environment, Nanos, Plan, PromptConditions, RECORD_SCHEMA, ServerConditions,
+    Ceiling, ClientLimits, Conditions, Environment, Nanos, Plan, PromptConditions, RECORD_SCHEMA,
+    ServerConditions, TargetConditions,
 };
 use std::collections::BTreeMap;
 
@@ -61,6 +63,32 @@ pub fn conditions() -> Conditions {
             host: "bench-1".into(),
             os: "Linux 6.12 x86_64".into(),
             cpus: 2,
+            targets: vec![
+                TargetConditions {
+                    url: "https://a|b.example".into(),
+                    addresses: vec!["192.0.2.1:443".into()],
+                    dns_ns: Some(Nanos(1_500_000)),
+                    connect_ns: Some(Nanos(800_000)),
+                    tls_ns: Some(Nanos(4_700_000)),
+                    http: Some("2".into()),
+                    tls: Some("1.3".into()),
+                    proxy: None,
+                },
+                TargetConditions { url: "http://127.0.0.1:8100".into(), ..TargetConditions::default() },
+            ],
+            limits: ClientLimits {
+                files_needed: Some(80),
+                files_allowed: Some(1024),
+                ..ClientLimits::default()
+            },
+            ceiling: Some(Ceiling {
+                measured_at: "2026-12-01T09:00:00Z".into(),
+                client: "plimsoll 0.1.0".into(),
+                workers: 1,
+                streams: 1000,
+                events_s: 60_000.0,
+                requests_s: 2000.0,
+            }),
             ..Environment::default()
         },
     }
@@ -72,15 +100,15 @@ pub fn summary() -> Summary {
         state: RunState::Complete,
         levels: vec![low(), high()],
         knee: Knee {
-            state: KneeState::Bracket { low: 4, high: 16 },
-            elasticities: vec![Elasticity { from: 4, to: 16, value: 0.061_2 }],
+            state: KneeState::Bracket { low: 4.into(), high: 16.into() },
+            elasticities: vec![Elasticity { from: 4.into(), to: 16.into(), value: 0.061_2 }],
             text: "between 4 and 16: output tokens per second follow concurrency with elasticity 0.06 from 4 to 16".into(),
         },
         slo: vec![SloVerdict {
             objective: "at 16: ttft p95 < 1s".into(),
-            at: Some(16),
+            at: Some(16.into()),
             levels: vec![SloLevel {
-                level: 16,
+                level: 16.into(),
                 verdict: Verdict::Inconclusive,
                 ok: 139,
                 n: 150,
@@ -91,11 +119,12 @@ pub fn summary() -> Summary {
             }],
         }],
         operating_point: OperatingPoint {
-            level: Some(4),
+            level: Some(4.into()),
             headroom: Some(1.0),
             text: "4: the largest level that is not above the knee's lower edge".into(),
         },
         bottleneck: slots(),
+        client: ClientProof { criteria: vec![], ..client() },
         reconciliation: Reconciliation {
             state: ReconciliationState::Mismatch,
             rows: vec![
@@ -114,18 +143,52 @@ pub fn summary() -> Summary {
     }
 }
 
+fn client() -> ClientProof {
+    let criterion = |name: &str, state, value, text: &str| Criterion {
+        name: name.into(),
+        state,
+        value,
+        threshold: 0.001,
+        unit: "s".into(),
+        n: 150,
+        text: text.into(),
+    };
+    ClientProof {
+        verdict: ClientVerdict::NotProven,
+        reasons: "read delay not known".into(),
+        criteria: vec![
+            criterion("send_delay", CriterionState::Met, Some(0.000_21), "send delay p99 0.210 ms"),
+            criterion("read_delay", CriterionState::Unknown, None, "read delay not known"),
+            criterion("ceiling", CriterionState::Met, Some(8.4), "the self-test reached 8.4 times this load"),
+        ],
+    }
+}
+
+fn target(target: u32, ttft: f64) -> TargetSummary {
+    TargetSummary {
+        target,
+        n: 75,
+        ok: 74,
+        failures: BTreeMap::from([("http_429".into(), 1)]),
+        numbers: vec![
+            quantile("ttft_p50", "ttft_quantile", ttft, Some((0.03, Some(0.1)))),
+            plain("token_share", "share", "token_share", 0.5),
+        ],
+    }
+}
+
 fn slots() -> Bottleneck {
     Bottleneck {
         kind: BottleneckKind::ServerSlots,
-        level: Some(16),
+        level: Some(16.into()),
         text: "3.97 of 4 slots run and 11.9 requests wait".into(),
-        figures: BTreeMap::from([("running".into(), 3.97), ("waiting".into(), 11.9)]),
+        figures: BTreeMap::from([("client".into(), 0.03), ("queue".into(), 11.9), ("service".into(), 3.97)]),
     }
 }
 
 fn low() -> LevelSummary {
     LevelSummary {
-        level: 4,
+        level: 4.into(),
         repeat: 0,
         window: Some(Window { open_ns: Nanos(1_500_000_000), close_ns: Nanos(21_500_000_000) }),
         n: 150,
@@ -135,6 +198,9 @@ fn low() -> LevelSummary {
             plain("output_tok_s", "tok/s", "throughput", 412.25),
             plain("req_s", "req/s", "throughput_requests", 6.441),
             plain("in_flight", "requests", "in_flight", 3.981),
+            quantile("send_delay_p99", "send_delay_quantile", 0.000_21, None),
+            plain("connect_max", "s", "connect_max", 0.001_2),
+            plain("new_connection_share", "share", "new_connection_share", 0.02),
             quantile("ttft_p50", "ttft", 0.045_12, Some((0.044, Some(0.046_3)))),
             quantile("ttft_p95", "ttft", 0.087_3, Some((0.08, Some(0.101)))),
             at_least("ttft_p99", "ttft", 0.12),
@@ -151,17 +217,19 @@ fn low() -> LevelSummary {
         ],
         bottleneck: Bottleneck {
             kind: BottleneckKind::UnderLoaded,
-            level: Some(4),
+            level: Some(4.into()),
             text: "no request waits".into(),
             figures: BTreeMap::new(),
         },
+        client: client(),
+        targets: vec![],
         flags: vec![],
     }
 }
 
 fn high() -> LevelSummary {
     LevelSummary {
-        level: 16,
+        level: 16.into(),
         repeat: 0,
         window: None,
         n: 150,
@@ -183,6 +251,8 @@ fn high() -> LevelSummary {
             plain("kv_usage_max", "share", "kv_usage", 0.128),
         ],
         bottleneck: slots(),
+        client: client(),
+        targets: vec![target(0, 0.04), target(1, 0.09)],
         flags: vec![Flag {
             id: "coalesced_reads".into(),
             class: FlagClass::Invalid,

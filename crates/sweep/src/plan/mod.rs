@@ -73,7 +73,7 @@ pub fn resolve(plan: Plan, seed: u64) -> Result<Resolved, SweepError> {
         None => Vec::new(),
     };
     check_target(&plan)?;
-    let named: Vec<Level> = objectives.iter().flat_map(Objective::levels).map(Into::into).collect();
+    let named: Vec<Level> = objectives.iter().flat_map(Objective::levels).collect();
     let added_levels = load::complete_levels(&mut plan, &named)?;
     load::check(&plan)?;
     if plan.url.is_empty() {

@@ -113,7 +113,9 @@ fn check_way(plan: &Plan) -> Result<(), SweepError> {
             }
             1 => {}
             n => {
-                return refuse(format!("--unix-socket {path}: one socket is one server, and --url names {n}"));
+                return refuse(format!(
+                    "--unix-socket {path}: one socket is one server, and --url names {n}"
+                ));
             }
         }
         if plan.proxy.is_some() {
