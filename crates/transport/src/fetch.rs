@@ -1,4 +1,4 @@
-use crate::{Dial, Head, TransportError, connection::Connection};
+use crate::{Dial, Head, TransportError, address::Address, connection::Connection};
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
 use hyper::{Method, Request};
@@ -68,12 +68,11 @@ async fn fetch_unbounded(
     body: Option<Bytes>,
     limit: usize,
 ) -> Result<Reply, TransportError> {
+    let address = Address::new(dial, head, path)?;
+    let head = head.clone().dressed(dial);
     let mut connection = Connection::open(dial).await?;
     let sensor = connection.sensor.clone();
     let mut request = Request::new(Full::new(body.clone().unwrap_or_default()));
-    *request.uri_mut() = path.parse().map_err(|error| {
-        TransportError::new(FailureKind::BadPayload, format!("`{path}` is not a path: {error}"))
-    })?;
     request.headers_mut().clone_from(&head.headers);
     if body.is_some() {
         *request.method_mut() = Method::POST;
@@ -81,6 +80,7 @@ async fn fetch_unbounded(
             .headers_mut()
             .insert(hyper::header::CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
     }
+    address.put(&mut request, &connection);
     sensor.arm();
     let response = {
         let (sender, mut wheel) = connection.parts();

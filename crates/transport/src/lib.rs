@@ -26,6 +26,7 @@
 //!
 //! [`fetch`] makes one small request of another kind (metrics pages, model lists) over a connection of its own.
 
+mod address;
 mod connection;
 mod dial;
 mod error;
@@ -35,6 +36,7 @@ mod head;
 mod io;
 mod probe;
 mod proxy;
+mod secret;
 mod sensor;
 mod slot;
 mod stream;
@@ -45,9 +47,10 @@ pub use dial::{Dial, DialOptions, MemoryDial, Resolved, Route, TlsOptions};
 pub use error::TransportError;
 pub use exchange::Limits;
 pub use fetch::{FetchLimits, Reply, fetch};
-pub use head::{Head, Secret};
+pub use head::Head;
 pub use probe::Probe;
 pub use proxy::Proxy;
+pub use secret::Secret;
 pub use sensor::Sensor;
 pub use slot::Slot;
 pub use trace::{Clock, Trace};

@@ -1,6 +1,8 @@
-use crate::{Clock, Dial, Head, Limits, Trace, TransportError, connection::Connection, exchange};
+use crate::{
+    Clock, Dial, Head, Limits, Trace, TransportError, address::Address, connection::Connection, exchange,
+};
 use bytes::Bytes;
-use hyper::{Request, Uri};
+use hyper::Request;
 use plimsoll_record::{FailureKind, Nanos};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -12,7 +14,7 @@ const LINGER: Duration = Duration::from_millis(250);
 pub struct Slot {
     dial: Dial,
     head: Head,
-    uri: Uri,
+    address: Address,
     limits: Limits,
     connection: Option<Connection>,
     served: bool,
@@ -21,11 +23,9 @@ pub struct Slot {
 impl Slot {
     /// A slot that posts to `path`, not connected yet.
     pub fn new(dial: Dial, head: Head, path: &str, limits: Limits) -> Result<Self, TransportError> {
-        let uri = path.parse().map_err(|error| {
-            TransportError::new(FailureKind::BadPayload, format!("`{path}` is not a path: {error}"))
-        })?;
-        let head = head.with("content-type", "application/json");
-        Ok(Self { dial, head, uri, limits, connection: None, served: false })
+        let address = Address::new(&dial, &head, path)?;
+        let head = head.with("content-type", "application/json").dressed(&dial);
+        Ok(Self { dial, head, address, limits, connection: None, served: false })
     }
 
     /// Opens the connection, so that no request has to wait for it.
@@ -43,7 +43,8 @@ impl Slot {
             trace.fail(error.kind(), error.to_string());
             return;
         }
-        let request = self.request(body);
+        let Some(connection) = self.connection.as_ref() else { return };
+        let request = self.request(body, connection);
         let Some(connection) = self.connection.as_mut() else { return };
         self.served = true;
         let reusable = exchange::run(connection, request, clock, self.limits, LINGER, trace).await;
@@ -84,11 +85,11 @@ impl Slot {
         Ok(())
     }
 
-    fn request(&self, body: Bytes) -> Request<http_body_util::Full<Bytes>> {
+    fn request(&self, body: Bytes, connection: &Connection) -> Request<http_body_util::Full<Bytes>> {
         let mut request = Request::new(http_body_util::Full::new(body));
         *request.method_mut() = hyper::Method::POST;
-        *request.uri_mut() = self.uri.clone();
         request.headers_mut().clone_from(&self.head.headers);
+        self.address.put(&mut request, connection);
         request
     }
 }

@@ -8,7 +8,7 @@ pub use options::{DialOptions, TlsOptions};
 pub use resolve::Resolved;
 pub use route::Route;
 
-use crate::{TransportError, io::Stream};
+use crate::{Proxy, TransportError, io::Stream, tls::Tls};
 use std::{cell::RefCell, fmt, net::SocketAddr, path::Path, rc::Rc, sync::Arc};
 use tokio::{
     io::DuplexStream,
@@ -54,6 +54,43 @@ impl Dial {
             Self::Memory(_) => true,
             Self::Tcp(_) => false,
             Self::Route(route) => route.is_memory(),
+        }
+    }
+
+    /// `http` or `https`.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.tls().is_some() { "https" } else { "http" }
+    }
+
+    /// TLS, and the server's host and port.
+    pub(crate) fn tls(&self) -> Option<(&Tls, &str)> {
+        self.route()?.tls()
+    }
+
+    /// The proxy that must open a tunnel first, and where to.
+    pub(crate) fn tunnel(&self) -> Option<(&Proxy, &str)> {
+        self.route()?.tunnel()
+    }
+
+    /// The proxy that is given whole requests.
+    pub(crate) fn forwarder(&self) -> Option<&Proxy> {
+        self.route()?.forwarder()
+    }
+
+    /// The proxy of either kind.
+    pub(crate) fn proxy(&self) -> Option<&Proxy> {
+        self.route()?.proxy()
+    }
+
+    /// True for HTTP/2 by prior knowledge.
+    pub(crate) fn knows_http2(&self) -> bool {
+        self.route().is_some_and(Route::knows_http2)
+    }
+
+    const fn route(&self) -> Option<&Route> {
+        match self {
+            Self::Route(route) => Some(route),
+            Self::Tcp(_) | Self::Memory(_) => None,
         }
     }
 

@@ -45,6 +45,28 @@ impl Route {
         matches!(self.0.reach, Reach::Memory(_))
     }
 
+    pub(super) fn tls(&self) -> Option<(&Tls, &str)> {
+        Some((self.0.tls.as_ref()?, &self.0.authority))
+    }
+
+    pub(super) fn proxy(&self) -> Option<&Proxy> {
+        self.0.proxy.as_ref()
+    }
+
+    /// TLS and HTTP/2 cannot be given to a proxy request by request.
+    pub(super) fn tunnel(&self) -> Option<(&Proxy, &str)> {
+        let needed = self.0.tls.is_some() || self.knows_http2();
+        Some((self.0.proxy.as_ref().filter(|_| needed)?, &self.0.authority))
+    }
+
+    pub(super) fn forwarder(&self) -> Option<&Proxy> {
+        self.0.proxy.as_ref().filter(|_| self.tunnel().is_none())
+    }
+
+    pub(super) fn knows_http2(&self) -> bool {
+        self.0.tls.is_none() && self.0.http == HttpVersion::Two
+    }
+
     pub(super) async fn connect(&self) -> Result<Stream, TransportError> {
         match &self.0.reach {
             Reach::Tcp(addresses) => connect_tcp(addresses).await,
