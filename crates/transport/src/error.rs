@@ -49,32 +49,80 @@ impl TransportError {
 
     /// From hyper, before (`head` false) or after the response's head.
     pub(crate) fn from_hyper(error: &hyper::Error, head: bool) -> Self {
-        let io = io_kind(error);
-        let kind = match io {
-            Some(
-                io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted,
-            ) => FailureKind::Reset,
+        let source = Source::of(error);
+        if let Source::Tls(reason) = &source {
+            // A server says what it thinks of this client's certificate only after the handshake.
+            let kind = if head { FailureKind::Reset } else { FailureKind::Connect };
+            return Self::new(kind, format!("TLS: {reason}"));
+        }
+        let ended = if head { FailureKind::Truncated } else { FailureKind::Closed };
+        let kind = match source {
+            Source::Reset => FailureKind::Reset,
+            Source::Ended => ended,
+            Source::Protocol => FailureKind::BadPayload,
             _ if error.is_parse() => FailureKind::BadPayload,
             _ if error.is_timeout() => FailureKind::Timeout,
-            _ if !head => FailureKind::Closed,
-            _ if error.is_incomplete_message() || io == Some(io::ErrorKind::UnexpectedEof) => {
-                FailureKind::Truncated
-            }
+            _ if !head || error.is_incomplete_message() => ended,
             _ => FailureKind::BadPayload,
         };
         Self::new(kind, chain(error))
     }
 }
 
-fn io_kind(error: &hyper::Error) -> Option<io::ErrorKind> {
-    let mut source = std::error::Error::source(error);
-    while let Some(error) = source {
-        if let Some(io) = error.downcast_ref::<io::Error>() {
-            return Some(io.kind());
+/// What lies below an error of hyper.
+enum Source {
+    /// The peer has torn the connection or the stream.
+    Reset,
+    /// The peer has ended it.
+    Ended,
+    /// The peer breaks the rules of HTTP/2.
+    Protocol,
+    /// The peer's word on TLS.
+    Tls(String),
+    Unknown,
+}
+
+impl Source {
+    fn of(error: &hyper::Error) -> Self {
+        let mut source = std::error::Error::source(error);
+        while let Some(error) = source {
+            if let Some(io) = error.downcast_ref::<io::Error>() {
+                return Self::of_io(io);
+            }
+            #[cfg(feature = "http2")]
+            if let Some(error) = error.downcast_ref::<h2::Error>() {
+                return Self::of_http2(error);
+            }
+            source = error.source();
         }
-        source = error.source();
+        Self::Unknown
     }
-    None
+
+    fn of_io(error: &io::Error) -> Self {
+        if let Some(problem) = crate::tls::problem(error) {
+            return Self::Tls(problem);
+        }
+        match error.kind() {
+            // That is what h2 calls an end of the connection in the middle of a stream; the system's has no words inside.
+            io::ErrorKind::BrokenPipe if error.get_ref().is_some() => Self::Ended,
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
+                Self::Reset
+            }
+            io::ErrorKind::UnexpectedEof => Self::Ended,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// RFC 9113: streams are reset (6.4), connections told to go away (6.8).
+    #[cfg(feature = "http2")]
+    fn of_http2(error: &h2::Error) -> Self {
+        match error.get_io() {
+            Some(io) => Self::of_io(io),
+            None if !error.is_remote() => Self::Protocol,
+            None if error.is_reset() => Self::Reset,
+            None => Self::Ended,
+        }
+    }
 }
 
 fn chain(error: &hyper::Error) -> String {

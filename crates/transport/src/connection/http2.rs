@@ -51,6 +51,7 @@ pub async fn open(
     layer: Layer,
     sensor: &Sensor,
 ) -> Result<(SendRequest<Full<Bytes>>, Driver), TransportError> {
+    let fault = layer.fault();
     let spawned = Rc::new(RefCell::new(Vec::new()));
     let (sender, connection) = Builder::new(Spawner(Rc::downgrade(&spawned)))
         .initial_stream_window_size(STREAM_WINDOW)
@@ -73,10 +74,11 @@ pub async fn open(
     if driver.is_alive() {
         return Ok((sender, driver));
     }
-    Err(TransportError::new(
-        FailureKind::Connect,
-        "the server does not answer in HTTP/2; use HTTP/1.1 (--http 1)",
-    ))
+    let reason = match fault.take() {
+        Some(problem) => format!("TLS: {problem}"),
+        None => "the server does not answer in HTTP/2; use HTTP/1.1 (--http 1)".to_owned(),
+    };
+    Err(TransportError::new(FailureKind::Connect, reason))
 }
 
 impl Driver {

@@ -59,7 +59,7 @@ impl Connection {
         let mut probe = Probe { connect: elapsed(begun), http: "1.1", ..Probe::default() };
         let mut http2 = dial.knows_http2();
         let layer = match dial.tls() {
-            None => Layer::Plain(io),
+            None => Layer::plain(io),
             Some((tls, authority)) => {
                 let begun = Instant::now();
                 let (layer, agreed) = tls.handshake(io, authority).await?;

@@ -89,7 +89,7 @@ impl Tls {
             Some(ProtocolVersion::TLSv1_2) => "1.2",
             _ => "1.3",
         };
-        Ok((Layer::Tls(Box::new(stream)), Agreed { http2, version }))
+        Ok((Layer::tls(stream), Agreed { http2, version }))
     }
 }
 
