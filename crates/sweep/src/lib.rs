@@ -15,6 +15,7 @@ mod events;
 mod folder;
 mod header;
 mod open_loop;
+mod host;
 mod plan;
 mod preflight;
 mod render;
