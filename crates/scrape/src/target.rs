@@ -14,10 +14,15 @@ pub struct Target {
 impl Target {
     /// The page `/metrics` of the server at `base`, which `dial` reaches.
     pub fn new(dial: Dial, base: &BaseUrl, key: Option<&Secret>) -> Result<Self, TransportError> {
+        Ok(Self::with_head(dial, base, Head::new(&base.authority(), key)?))
+    }
+
+    /// The same, asked for with the headers of `head`.
+    pub fn with_head(dial: Dial, base: &BaseUrl, head: Head) -> Self {
         const PAGE: &str = "/metrics";
         // One dialect, whatever else the server could write.
-        let head = Head::new(&base.authority(), key)?.with("accept", "text/plain;version=0.0.4");
-        Ok(Self { dial, head, origin: base.origin(), path: base.path(PAGE), shown: base.url(PAGE) })
+        let head = head.with("accept", "text/plain;version=0.0.4");
+        Self { dial, head, origin: base.origin(), path: base.path(PAGE), shown: base.url(PAGE) }
     }
 
     /// The page's address, without credentials and query.

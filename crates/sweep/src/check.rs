@@ -5,7 +5,10 @@ mod load;
 mod pages;
 mod refusals;
 
-use crate::{Link, SweepError, check_target, preflight::Server};
+use crate::{
+    Link, SweepError, check_target,
+    preflight::{Server, Way},
+};
 use plimsoll_metrics::quantile::{Estimate, estimate};
 use plimsoll_record::{Endpoint, Plan};
 use plimsoll_transport::{FetchLimits, Secret};
@@ -151,13 +154,18 @@ impl CheckRow {
 }
 
 /// Checks a server; takes seconds. A server that cannot be reached is a row, as every other finding; an address that
-/// is none is an error. Call on a current-thread runtime.
+/// is none is an error. Of several addresses the first is checked. Call on a current-thread runtime.
 pub async fn check(options: &CheckOptions) -> Result<CheckReport, SweepError> {
     check_target(&options.plan)?;
-    let server =
-        Server::reach(&Link::Url, options.plan.url.first().map(String::as_str), options.key.as_ref()).await?;
+    let Some(url) = options.plan.url.first() else {
+        return Err(SweepError::usage(
+            "--url: no address given; write for example --url http://127.0.0.1:8000",
+        ));
+    };
+    let way = Way::of_plan(&options.plan, options.key.as_ref())?;
+    let server = Server::reach(&Link::Url, url, &way).await?;
     let limits = FetchLimits { time: options.plan.timeout.duration(), ..FetchLimits::default() };
-    let pages = pages::Pages { server: &server, options, limits };
+    let pages = pages::Pages { server: &server, way: &way, options, limits };
     let mut report = CheckReport { rows: Vec::new(), load: None };
     let connection = pages.connection().await;
     let reached = connection.state != CheckState::Fail;

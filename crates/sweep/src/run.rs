@@ -56,7 +56,7 @@ impl Run<'_> {
         let Self { resolved, ready, workload, clock, stop, finish } = self;
         let writer = Writer::start(folder, stop.clone(), finish)?;
         let lines = writer.sender();
-        let watch = Watch::start(ready, &lines)?;
+        let watch = Watch::start(ready, clock, &lines)?;
         watch.settle().await;
         let levels = Levels { resolved, ready, workload, clock, stop: stop.clone(), lines, watch: &watch };
         levels.mark(PhaseMark::of_run(clock.now(), PhaseEdge::RunStart));

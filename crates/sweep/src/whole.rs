@@ -57,7 +57,7 @@ pub async fn sweep(setup: Setup, observer: &mut dyn Observer) -> Result<Done, Sw
     let clock = wall.clock();
     let files = preflight::Files::read(&resolved.plan)?;
     let mut ready: Ready = preflight::look(&resolved, &link, key.as_ref(), &files, clock, observer).await?;
-    ready.conditions.environment = environment(&wall, &link, &resolved, client, argv);
+    ready.conditions.environment = environment(&wall, &link, &resolved, &ready, client, argv);
     let workload = Arc::new(ready.workload(&resolved, files)?);
     let mut resolved = resolved;
     resolved.plan.model = Some(ready.conditions.server.model.clone());
@@ -101,6 +101,7 @@ fn environment(
     wall: &WallStamp,
     link: &Link,
     resolved: &Resolved,
+    ready: &Ready,
     client: String,
     argv: Vec<String>,
 ) -> Environment {
@@ -121,8 +122,8 @@ fn environment(
         argv,
         host: text(system.nodename()),
         os: format!("{} {} {}", text(system.sysname()), text(system.release()), text(system.machine())),
-        targets: Vec::new(),
-        limits: plimsoll_record::ClientLimits::default(),
+        targets: ready.ways.clone(),
+        limits: ready.limits.clone(),
         ceiling: None,
         cpus: std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX)),
     }

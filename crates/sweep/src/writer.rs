@@ -2,7 +2,7 @@
 
 use crate::{RunFolder, SweepError};
 use plimsoll_driver::Stop;
-use plimsoll_record::{ClientSample, PhaseEdge, PhaseMark, RequestRecord, Sample, files};
+use plimsoll_record::{ClientSample, Level, PhaseEdge, PhaseMark, RequestRecord, Sample, files};
 use serde::Serialize;
 use std::{
     fs::{File, OpenOptions},
@@ -43,6 +43,7 @@ impl Writer {
             phases: Append::open(folder, files::PHASES)?,
             samples: Append::open(folder, files::SAMPLES)?,
             client: Append::open(folder, files::CLIENT)?,
+            level: None,
             finish,
         };
         let (sender, receiver) = channel();
@@ -76,6 +77,8 @@ struct Files {
     phases: Append,
     samples: Append,
     client: Append,
+    /// The level that goes on.
+    level: Option<(Level, u32)>,
     finish: Finish,
 }
 
@@ -98,8 +101,19 @@ impl Files {
                 self.requests.push(&*record)
             }
             Line::Sample(sample) => self.samples.push(&*sample),
-            Line::Client(sample) => self.client.push(&*sample),
+            Line::Client(mut sample) => {
+                // The process is sampled by one who knows nothing of levels.
+                if let (None, Some((level, repeat))) = (sample.level, self.level) {
+                    (sample.level, sample.repeat) = (Some(level), Some(repeat));
+                }
+                self.client.push(&*sample)
+            }
             Line::Phase(mark) => {
+                match mark.edge {
+                    PhaseEdge::LevelStart => self.level = mark.level.zip(mark.repeat),
+                    PhaseEdge::LevelEnd => self.level = None,
+                    _ => {}
+                }
                 self.phases.push(&mark)?;
                 if matches!(mark.edge, PhaseEdge::LevelEnd | PhaseEdge::RunEnd) {
                     self.sync()
@@ -163,5 +177,47 @@ impl Append {
 
     fn sync(&mut self) -> Result<(), SweepError> {
         self.file.sync_data().map_err(|error| SweepError::write(&self.path, &error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WallStamp;
+    use plimsoll_record::{Conditions, Nanos, Plan, RECORD_SCHEMA};
+
+    fn sample(at: u64, level: Option<Level>) -> Line {
+        let text = format!(r#"{{"schema":{RECORD_SCHEMA},"at_ns":{at},"interval_ns":1}}"#);
+        let sample: ClientSample = serde_json::from_str(&text).unwrap();
+        Line::Client(Box::new(ClientSample { level, ..sample }))
+    }
+
+    #[test]
+    fn samples_of_the_process_get_the_level_that_goes_on() {
+        let out = std::env::temp_dir().join(format!("plimsoll-writer-{}", std::process::id()));
+        let folder = RunFolder::create(&out, &WallStamp::now(), "m").unwrap();
+        let conditions = Conditions { schema: RECORD_SCHEMA, ..Conditions::default() };
+        folder.write_head(&Plan::default(), &conditions).unwrap();
+        let writer = Writer::start(&folder, Stop::new(), Box::new(|_| {})).unwrap();
+        let lines = writer.sender();
+        let level = Level::Concurrency(8);
+        let mark = |edge| Line::Phase(PhaseMark::of_level(Nanos(0), edge, level, 1));
+        for line in [
+            sample(1, None),
+            mark(PhaseEdge::LevelStart),
+            sample(2, None),
+            sample(3, Some(Level::Concurrency(4))),
+            mark(PhaseEdge::LevelEnd),
+            sample(4, None),
+        ] {
+            lines.send(line).unwrap();
+        }
+        drop(lines);
+        writer.close().unwrap();
+        let run = folder.read().unwrap();
+        std::fs::remove_dir_all(&out).unwrap();
+        let levels: Vec<_> = run.client.iter().map(|sample| (sample.level, sample.repeat)).collect();
+        let other = (Some(Level::Concurrency(4)), None);
+        assert_eq!(levels, [(None, None), (Some(level), Some(1)), other, (None, None)]);
     }
 }

@@ -127,6 +127,11 @@ impl Head {
         Ok(self)
     }
 
+    /// The same with a value that is never shown.
+    pub fn with_secret(self, name: &str, value: &Secret) -> Result<Self, TransportError> {
+        self.with_header(name, value.expose(), true)
+    }
+
     /// With one more header.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: &'static str) -> Self {

@@ -1,6 +1,9 @@
 use super::{CheckOptions, CheckRow};
-use crate::preflight::{Server, resolve_host};
-use plimsoll_transport::{Clock, FetchLimits, Head, Limits, Reply, Slot, TransportError, fetch};
+use crate::{
+    Link,
+    preflight::{Server, Way},
+};
+use plimsoll_transport::{FetchLimits, Reply, TransportError, fetch};
 use plimsoll_wire::{
     chat::error_message,
     concepts::Concepts,
@@ -8,11 +11,11 @@ use plimsoll_wire::{
     prometheus::Page,
     url::BaseUrl,
 };
-use std::time::Duration;
 
 /// Checks what a server tells of itself.
 pub struct Pages<'a> {
     pub server: &'a Server,
+    pub way: &'a Way,
     pub options: &'a CheckOptions,
     pub limits: FetchLimits,
 }
@@ -20,23 +23,28 @@ pub struct Pages<'a> {
 impl Pages<'_> {
     pub async fn connection(&self) -> CheckRow {
         let name = "connection";
-        let path = self.server.path("/");
-        let slot = Slot::new(self.server.dial.clone(), self.server.head.clone(), &path, Limits::default());
-        let mut slot = match slot {
-            Ok(slot) => slot,
-            Err(error) => return CheckRow::fail(name, error.to_string()),
-        };
-        let clock = Clock::start();
-        match tokio::time::timeout(self.limits.time.min(Duration::from_secs(10)), slot.connect()).await {
-            Ok(Ok(())) => {
-                CheckRow::pass(name, format!("{} in {}", self.server.shown(), ms(clock.now().as_secs_f64())))
+        let limit = self.limits.time.min(self.way.limit);
+        match tokio::time::timeout(limit, self.server.dial.probe()).await {
+            Ok(Ok(probe)) => {
+                let tls = probe.tls.map_or_else(String::new, |tls| {
+                    format!(", TLS {} in {}", probe.tls_version.unwrap_or("?"), ms(tls.as_secs_f64()))
+                });
+                CheckRow::pass(
+                    name,
+                    format!(
+                        "{} in {}{tls}, HTTP/{}",
+                        self.server.shown(),
+                        ms(probe.connect.as_secs_f64()),
+                        probe.http
+                    ),
+                )
             }
             Ok(Err(error)) => {
                 CheckRow::fail(name, format!("{error}; is the server up, and are host and port right?"))
             }
             Err(_) => CheckRow::fail(
                 name,
-                format!("{} did not accept a connection within 10 s", self.server.shown()),
+                format!("{} did not accept a connection within {limit:?}", self.server.shown()),
             ),
         }
     }
@@ -173,11 +181,16 @@ impl Pages<'_> {
     }
 
     async fn get_metrics(&self, base: &BaseUrl) -> Result<Reply, String> {
-        // The key goes to the server that it is for, and to no other.
-        let key = self.options.key.as_ref().filter(|_| base.authority() == self.server.base().authority());
-        let head = Head::new(&base.authority(), key).map_err(|error| error.to_string())?;
+        // Key and headers go to the server that they are for, and to no other.
+        let own = base.origin() == self.server.base().origin();
+        let (dial, head) = if own {
+            (self.server.dial.clone(), self.server.head.clone())
+        } else {
+            let way = self.way.elsewhere();
+            let found = way.resolve(base, &Link::Url, "--scrape").await.map_err(|error| error.to_string())?;
+            (found.0, way.head(base).map_err(|error| error.to_string())?)
+        };
         let head = head.with("accept", "text/plain;version=0.0.4");
-        let dial = resolve_host(base, "--scrape").await.map_err(|error| error.to_string())?;
         let reply = fetch(&dial, &head, &base.path("/metrics"), None, self.limits).await;
         reply.map_err(|error| error.to_string())
     }

@@ -1,8 +1,8 @@
-use super::server::{Server, resolve_host};
-use crate::SweepError;
+use super::{Server, Way};
+use crate::{Link, SweepError};
 use plimsoll_record::{Conditions, Gauge, Plan, SCRAPE_OFF, Sample, SampleOutcome, SampleTrigger};
 use plimsoll_scrape::{Notes, Scrape, Scraper, Settings, Target};
-use plimsoll_transport::{Clock, Dial, Secret};
+use plimsoll_transport::{Clock, Dial};
 use plimsoll_wire::url::BaseUrl;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -12,63 +12,75 @@ const IDLE_FOR: Duration = Duration::from_secs(2);
 /// How long a server may take to become so.
 const IDLE_WAIT: Duration = Duration::from_secs(6);
 
-/// Finds the metrics page and what it shows, and whether the server is idle. A page that the user named must be there;
-/// one that was only guessed may be missing.
+/// Finds the metrics pages and what they show, and whether the servers are idle. A page that the user named must be
+/// there; those that were only guessed may be missing. One page for each server, or none: the half of a sum is wrong.
 pub async fn find(
     plan: &Plan,
-    server: &Server,
-    key: Option<&Secret>,
+    servers: &[Server],
+    way: &Way,
     clock: Clock,
     conditions: &mut Conditions,
-) -> Result<Option<Scraper>, SweepError> {
+) -> Result<Vec<Scraper>, SweepError> {
     let named = match plan.scrape.as_deref() {
         Some(SCRAPE_OFF) => {
             conditions
                 .notes
                 .push("the server was not scraped (--scrape off): no verdict on the server".to_owned());
-            return Ok(None);
+            return Ok(Vec::new());
         }
         named => named,
     };
-    let target = match named {
-        Some(url) => named_page(url, server, key).await?,
-        None => Target::new(server.dial.clone(), server.base(), key).map_err(SweepError::usage)?,
+    let targets = match named {
+        Some(url) => vec![named_page(url, servers, way).await?],
+        None => servers.iter().map(Server::metrics_page).collect(),
     };
-    let settings = Settings {
-        interval: plan.scrape_interval.duration(),
-        seed: plan.seed.unwrap_or_default(),
-        model: Some(conditions.server.model.clone()),
-        ..Settings::default()
-    };
-    let shown = target.address().to_owned();
-    let scraper = Scraper::new(target, settings, clock);
-    let problem = match scraper.scrape(SampleTrigger::Edge).await {
-        Scrape { sample, notes: Some(notes) } if !notes.sources.is_empty() => {
-            describe(notes, conditions);
-            conditions.server.idle_before = idle(&scraper, sample, conditions).await;
-            return Ok(Some(scraper));
+    let mut scrapers = Vec::new();
+    let mut quiet = Some(true);
+    for (target, number) in targets.into_iter().zip(0..) {
+        let settings = Settings {
+            interval: plan.scrape_interval.duration(),
+            seed: plan.seed.unwrap_or_default().wrapping_add(number),
+            model: Some(conditions.server.model.clone()),
+            ..Settings::default()
+        };
+        let shown = target.address().to_owned();
+        let scraper = Scraper::new(target, settings, clock);
+        let problem = match scraper.scrape(SampleTrigger::Edge).await {
+            Scrape { sample, notes: Some(notes) } if !notes.sources.is_empty() => {
+                describe(notes, conditions);
+                let idle = idle(&scraper, sample, conditions).await;
+                quiet = quiet.zip(idle).map(|(before, now)| before && now);
+                scrapers.push(scraper);
+                continue;
+            }
+            Scrape { sample: Sample { outcome: SampleOutcome::Failed { message }, .. }, .. } => {
+                format!("{shown}: {message}")
+            }
+            _ => format!("{shown} shows no metric of a known server"),
+        };
+        if named.is_some() {
+            return Err(SweepError::target(format!("--scrape: {problem}")));
         }
-        Scrape { sample: Sample { outcome: SampleOutcome::Failed { message }, .. }, .. } => {
-            format!("{shown}: {message}")
-        }
-        _ => format!("{shown} shows no metric of a known server"),
-    };
-    if named.is_some() {
-        return Err(SweepError::target(format!("--scrape: {problem}")));
+        conditions.notes.push(format!("no server metrics, hence no verdict on the server: {problem}"));
+        return Ok(Vec::new());
     }
-    conditions.notes.push(format!("no server metrics, hence no verdict on the server: {problem}"));
-    Ok(None)
+    conditions.server.idle_before = quiet;
+    Ok(scrapers)
 }
 
-/// The key goes to the server that it is for, and to no other.
-async fn named_page(url: &str, server: &Server, key: Option<&Secret>) -> Result<Target, SweepError> {
+/// Key and headers go to the server that they are for, and to no other.
+async fn named_page(url: &str, servers: &[Server], way: &Way) -> Result<Target, SweepError> {
     let base: BaseUrl = url.parse().map_err(|error| SweepError::usage(format!("--scrape: {error}")))?;
-    let dial = match &server.dial {
-        Dial::Memory(dial) => Dial::Memory(dial.clone()),
-        _ => resolve_host(&base, "--scrape").await?,
+    if let Some(server) = servers.iter().find(|server| server.base().origin() == base.origin()) {
+        return Ok(Target::with_head(server.dial.clone(), &base, server.head.clone()));
+    }
+    let link = match servers.first().map(|server| &server.dial) {
+        Some(Dial::Memory(dial)) => Link::Memory(dial.clone()),
+        _ => Link::Url,
     };
-    let key = key.filter(|_| base.authority() == server.base().authority());
-    Target::new(dial, &base, key).map_err(SweepError::usage)
+    let way = way.elsewhere();
+    let (dial, _) = way.resolve(&base, &link, "--scrape").await?;
+    Ok(Target::with_head(dial, &base, way.head(&base)?))
 }
 
 fn describe(notes: Notes, conditions: &mut Conditions) {

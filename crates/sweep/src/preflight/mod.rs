@@ -1,35 +1,45 @@
-//! Before the load: can the server be used, and as what?
+//! Before the load: can the servers be used, as what, and does this client have what it needs?
 
-mod descriptors;
 mod files;
+mod limits;
 mod metrics;
 mod probe;
 mod server;
+mod targets;
+mod way;
 
 pub use files::Files;
-pub use server::{Server, resolve_host, without_credentials};
+pub use server::{Server, without_credentials};
+pub use way::Way;
 
-use crate::{Link, Observer, Resolved, SweepError, SweepEvent, template::Template};
+use crate::{Link, Observer, Resolved, SweepError, SweepEvent, host::Ports, template::Template};
 use plimsoll_driver::Target;
-use plimsoll_record::{Conditions, PromptConditions, RECORD_SCHEMA};
+use plimsoll_record::{ClientLimits, Conditions, PromptConditions, RECORD_SCHEMA, TargetConditions};
 use plimsoll_scrape::Scraper;
-use plimsoll_transport::{Clock, FetchLimits, Limits, Secret};
+use plimsoll_transport::{Clock, Limits, Secret};
 use plimsoll_workload::{Calibration, Workload};
 use std::time::Duration;
 
-/// A server that is ready for the load.
+/// Servers that are ready for the load.
 pub struct Ready {
+    /// The first target.
     pub target: Target,
+    /// All targets, in the order of their numbers in the records.
+    pub targets: Vec<Target>,
     pub template: Template,
-    /// Reads the metrics page, if there is one.
-    pub metrics: Option<Scraper>,
+    /// Read the metrics pages, if there are some.
+    pub metrics: Vec<Scraper>,
     pub conditions: Conditions,
+    /// The ways to the servers, in the order of `targets`.
+    pub ways: Vec<TargetConditions>,
+    pub limits: ClientLimits,
     /// How long one request of the mean length took.
     pub probe_duration: Duration,
     calibration: Calibration,
 }
 
-/// Looks at the server: reachable, which model, which version, streaming with usage, metrics, idle.
+/// Looks at the servers: reachable, which model, which version, streaming with usage, metrics, idle; and at the limits of
+/// this client.
 pub async fn look(
     resolved: &Resolved,
     link: &Link,
@@ -39,12 +49,8 @@ pub async fn look(
     observer: &mut dyn Observer,
 ) -> Result<Ready, SweepError> {
     let plan = &resolved.plan;
-    descriptors::check(plan, link)?;
-    let server = Server::reach(link, plan.url.first().map(String::as_str), key).await?;
-    observer.event(SweepEvent::Preflight(format!("looking at {}", server.shown())));
-    let time = plan.timeout.duration().min(Duration::from_secs(10));
-    let about = server.ask(FetchLimits { time, ..FetchLimits::default() }).await?;
-    let model = about.choose_model(plan.model.as_deref())?;
+    let way = Way::of_plan(plan, key)?;
+    let servers = targets::reach(plan, link, &way, observer).await?;
     let mut conditions = Conditions {
         schema: RECORD_SCHEMA,
         seed: plan.seed.unwrap_or_default(),
@@ -52,35 +58,49 @@ pub async fn look(
         added_levels: resolved.added_levels.clone(),
         ..Conditions::default()
     };
-    about.describe(&model, &mut conditions);
-    let metrics = metrics::find(plan, &server, key, clock, &mut conditions).await?;
+    targets::describe(plan, &servers, &mut conditions).await?;
+    let metrics = metrics::find(plan, &servers, &way, clock, &mut conditions).await?;
     let template = Template {
         endpoint: plan.endpoint,
-        model,
+        model: conditions.server.model.clone(),
         temperature: plan.temperature,
         ignore_eos: plan.ignore_eos,
         include_usage: true,
     };
-    let target = Target {
-        dial: server.dial.clone(),
-        head: server.head.clone(),
-        path: server.path(plan.endpoint.path()),
-        limits: Limits::default(),
+    let limits = Limits { redirects: plan.redirects, ..Limits::default() };
+    let targets: Vec<Target> = servers
+        .iter()
+        .map(|server| Target {
+            dial: server.dial.clone(),
+            head: server.head.clone(),
+            path: server.path(plan.endpoint.path()),
+            limits,
+        })
+        .collect();
+    let Some(target) = targets.first().cloned() else {
+        return Err(SweepError::usage("--url: no address given"));
     };
     let found = probe::probe(plan, &target, template, files, &mut conditions).await?;
+    let limits = if target.dial.is_memory() {
+        ClientLimits::default()
+    } else {
+        limits::Need::of(resolved, link, &servers, found.duration).ensure(&Ports::now())?
+    };
     for note in &conditions.notes {
         observer.event(SweepEvent::Note(note.clone()));
     }
     Ok(Ready {
         target,
+        targets,
         template: found.template,
         metrics,
         conditions,
+        ways: servers.into_iter().map(|server| server.conditions).collect(),
+        limits,
         probe_duration: found.duration,
         calibration: found.calibration,
     })
 }
-
 impl Ready {
     /// The requests of the run; tells the conditions where they come from.
     pub fn workload(&mut self, resolved: &Resolved, files: Files) -> Result<Workload, SweepError> {

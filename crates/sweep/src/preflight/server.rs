@@ -1,23 +1,27 @@
+use super::Way;
 use crate::{Link, SweepError};
-use plimsoll_record::Conditions;
-use plimsoll_transport::{Dial, FetchLimits, Head, Reply, Secret, TransportError, fetch};
+use plimsoll_record::{Conditions, TargetConditions};
+use plimsoll_transport::{Dial, FetchLimits, Head, Reply, TransportError, fetch};
 use plimsoll_wire::{
     chat::error_message,
     models::{Model, parse_models, parse_version},
     url::BaseUrl,
 };
+use std::time::Duration;
 
 /// A server that can be connected to.
 pub struct Server {
     pub dial: Dial,
     pub head: Head,
+    /// What is known of the way to it.
+    pub conditions: TargetConditions,
     base: BaseUrl,
 }
 
 /// What a server told of itself.
 pub struct About {
     models: Vec<Model>,
-    version: Option<String>,
+    pub version: Option<String>,
     software: Option<String>,
     /// Why there is no list of models.
     no_list: Option<String>,
@@ -26,19 +30,30 @@ pub struct About {
 
 impl Server {
     /// Resolves the address.
-    pub async fn reach(link: &Link, url: Option<&str>, key: Option<&Secret>) -> Result<Self, SweepError> {
+    pub async fn reach(link: &Link, url: &str, way: &Way) -> Result<Self, SweepError> {
         let url = match link {
-            Link::Url => url.ok_or_else(|| SweepError::usage("--url: no address given"))?,
+            Link::Url => url,
             Link::Embedded(url) => url.as_str(),
             Link::Memory(_) => "http://memory",
         };
         let base: BaseUrl = url.parse().map_err(|error| SweepError::usage(format!("--url: {error}")))?;
-        let dial = match link {
-            Link::Memory(dial) => Dial::Memory(dial.clone()),
-            _ => resolve_host(&base, "--url").await?,
-        };
-        let head = Head::new(&base.authority(), key).map_err(SweepError::usage)?;
-        Ok(Self { dial, head, base })
+        let (dial, conditions) = way.resolve(&base, link, "--url").await?;
+        Ok(Self { dial, head: way.head(&base)?, conditions, base })
+    }
+
+    /// Opens one connection and closes it, for its times and versions.
+    pub async fn connect(&mut self, limit: Duration) -> Result<(), SweepError> {
+        if self.dial.is_memory() {
+            return Ok(());
+        }
+        let probe = tokio::time::timeout(limit, self.dial.probe()).await.map_err(|_| {
+            SweepError::target(format!(
+                "{} does not take a connection within {limit:?} (--connect-timeout); is it up, and do packets reach it?",
+                self.shown()
+            ))
+        })?;
+        probe.map_err(|error| unreachable(&self.shown(), &error))?.describe(&mut self.conditions);
+        Ok(())
     }
 
     /// Its address, for display.
@@ -53,6 +68,11 @@ impl Server {
 
     pub const fn base(&self) -> &BaseUrl {
         &self.base
+    }
+
+    /// Its own metrics page.
+    pub fn metrics_page(&self) -> plimsoll_scrape::Target {
+        plimsoll_scrape::Target::with_head(self.dial.clone(), &self.base, self.head.clone())
     }
 
     /// Asks for models and version.
@@ -109,6 +129,19 @@ impl About {
         }
     }
 
+    /// Why another server of the same run cannot serve `model`, if it cannot.
+    pub fn lacks(&self, model: &str) -> Option<String> {
+        let names: Vec<&str> = self.models.iter().map(|known| known.id.as_str()).collect();
+        (!names.is_empty() && !names.contains(&model)).then(|| {
+            format!("--url: {} does not serve `{}`; it serves {}", self.shown, shown(model), list(&names))
+        })
+    }
+
+    /// The longest prompt plus answer, tokens.
+    pub fn max_model_len(&self, model: &str) -> Option<u32> {
+        self.models.iter().find(|known| known.id == model).and_then(|known| known.max_model_len)
+    }
+
     /// Writes what is known into the conditions.
     pub fn describe(&self, model: &str, conditions: &mut Conditions) {
         let server = &mut conditions.server;
@@ -116,8 +149,7 @@ impl About {
         server.models = self.models.iter().map(|model| model.id.clone()).collect();
         server.version.clone_from(&self.version);
         server.software.clone_from(&self.software);
-        server.max_model_len =
-            self.models.iter().find(|known| known.id == model).and_then(|known| known.max_model_len);
+        server.max_model_len = self.max_model_len(model);
         if let Some(reason) = &self.no_list {
             conditions.notes.push(format!(
                 "the server has no list of models ({reason}); `{}` was not checked",
@@ -139,17 +171,6 @@ fn list(names: &[&str]) -> String {
 
 fn shown(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(200).collect()
-}
-
-/// Looks a host's addresses up.
-pub async fn resolve_host(base: &BaseUrl, flag: &str) -> Result<Dial, SweepError> {
-    let found = tokio::net::lookup_host((base.host(), base.port())).await;
-    let addresses: Vec<_> = found
-        .map_err(|error| {
-            SweepError::target(format!("{flag}: the host `{}` cannot be found: {error}", base.host()))
-        })?
-        .collect();
-    Ok(Dial::Tcp(addresses))
 }
 
 /// An address as it may be shown: without user, password and query.
