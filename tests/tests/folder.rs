@@ -13,12 +13,13 @@ use std::{
     process::Command,
 };
 
-const WRITTEN: [&str; 8] = [
+const WRITTEN: [&str; 9] = [
     files::PLAN,
     files::CONDITIONS,
     files::REQUESTS,
     files::PHASES,
     files::SAMPLES,
+    files::CLIENT,
     files::SUMMARY,
     files::LEVELS,
     files::REPORT,
