@@ -1,8 +1,9 @@
 use super::{
-    ChunkError, ServerError, Usage,
-    chunk::{Chunk, Text},
-    raw::RawChunk,
+    Chunk, ChunkError, ServerError, Usage,
+    fill::read,
+    payload::{First, Payload},
 };
+use serde_json::de::SliceRead;
 use std::borrow::Cow;
 
 /// A whole answer that was not streamed.
@@ -22,14 +23,15 @@ pub struct Body<'a> {
     pub error: Option<ServerError>,
 }
 
-/// Reads a body of the chat or completions route. A body that is JSON but no answer gives a [`Body`] without text,
+/// Reads the body of any of the four routes. A body that is JSON but no answer gives a [`Body`] without text,
 /// finish reason and error.
 pub fn parse_body(bytes: &[u8]) -> Result<Body<'_>, ChunkError> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    match serde_json::from_slice::<RawChunk<'_>>(bytes) {
-        Ok(raw) => {
+    let mut payload = Payload { first: First::Message, ..Payload::default() };
+    match read(SliceRead::new(bytes), &mut payload) {
+        Ok(()) => {
             let Chunk { content, reasoning, tool_call, finish_reason, usage, error, .. } =
-                Chunk::from_raw(raw, Text::Message);
+                Chunk::from_payload(payload, "");
             Ok(Body { content, reasoning, tool_call, finish_reason, usage, error })
         }
         Err(error) => Err(ChunkError::of_body(error, bytes)),

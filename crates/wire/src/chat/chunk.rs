@@ -1,9 +1,11 @@
 use super::{
-    ChunkError, DONE, ServerError,
-    lenient::append,
-    raw::{RawChunk, RawDelta, RawFunction, RawUsage},
+    ChunkError, DONE, ServerError, Usage, dialect,
+    fill::read,
+    payload::{Choices, Payload},
+    surrogates::without_lone,
 };
 use plimsoll_record::EventKind;
+use serde_json::de::StrRead;
 use std::borrow::Cow;
 
 /// What one payload of a stream carried.
@@ -11,32 +13,26 @@ use std::borrow::Cow;
 pub struct Chunk<'a> {
     /// The most telling of the things it carried: an error, text, a finish reason, a role, an empty delta, usage.
     pub kind: EventKind,
-    /// Visible text: `delta.content`, `delta.refusal` or the `text` of the completions route.
+    /// Visible text: `delta.content`, `delta.refusal`, the `text` of the completions route, and what stands for them in
+    /// the other dialects.
     pub content: Cow<'a, str>,
-    /// Reasoning: `delta.reasoning_content` or `delta.reasoning`.
+    /// Reasoning, under whichever of its names.
     pub reasoning: Cow<'a, str>,
     /// Names and arguments of tool calls.
     pub tool_call: Cow<'a, str>,
-    /// Why the server stopped.
+    /// Number of generated token ids, where the server sends them (`return_token_ids`).
+    pub tokens: Option<u32>,
+    /// Why the server stopped, in its own words.
     pub finish_reason: Option<Cow<'a, str>>,
     /// The server's counts, if it told any.
     pub usage: Option<Usage>,
     /// An error told inside the stream.
     pub error: Option<ServerError>,
+    /// The answer is over, whatever the body may still bring: `[DONE]`, `message_stop`, `response.completed` and the like.
+    pub complete: bool,
 }
 
-/// The server's counts. In a stream they are cumulative: the last one holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Prompt tokens, cached ones included.
-    pub prompt_tokens: Option<u32>,
-    /// Generated tokens.
-    pub completion_tokens: Option<u32>,
-    /// Prompt tokens found in the prefix cache.
-    pub cached_tokens: Option<u32>,
-}
-
-/// Reads the payload of one event.
+/// Reads the payload of one event of any of the four dialects, told apart by what it says of itself.
 ///
 /// ```
 /// use plimsoll_record::EventKind;
@@ -44,29 +40,45 @@ pub struct Usage {
 ///
 /// let chunk = parse_chunk(r#"{"choices":[{"delta":{"content":"Hi"},"finish_reason":null}]}"#)?;
 /// assert_eq!((chunk.kind, &*chunk.content), (EventKind::Content, "Hi"));
-/// assert_eq!(parse_chunk("[DONE]")?.kind, EventKind::Done);
+/// let chunk = parse_chunk(r#"{"type":"response.output_text.delta","delta":"Hi"}"#)?;
+/// assert_eq!((chunk.kind, &*chunk.content), (EventKind::Content, "Hi"));
+/// let chunk = parse_chunk("[DONE]")?;
+/// assert_eq!((chunk.kind, chunk.complete), (EventKind::Done, true));
 /// # Ok::<(), plimsoll_wire::chat::ChunkError>(())
 /// ```
 pub fn parse_chunk(data: &str) -> Result<Chunk<'_>, ChunkError> {
+    parse_named("", data)
+}
+
+fn parse_named<'a>(name: &str, data: &'a str) -> Result<Chunk<'a>, ChunkError> {
     let data = data.trim();
-    if data == DONE || data.is_empty() {
-        let kind = if data.is_empty() { EventKind::Empty } else { EventKind::Done };
-        return Ok(Chunk::empty(kind));
+    if data == DONE {
+        return Ok(Chunk { complete: true, ..Chunk::empty(EventKind::Done) });
     }
-    match serde_json::from_str::<RawChunk<'_>>(data) {
-        Ok(raw) => Ok(Chunk::from_raw(raw, Text::Delta)),
-        Err(error) => match without_lone_surrogates(data) {
-            Some(repaired) => serde_json::from_str::<RawChunk<'_>>(&repaired)
-                .map(|raw| Chunk::from_raw(raw, Text::Delta).into_owned())
-                .map_err(|error| ChunkError::new(error, data)),
+    if data.is_empty() {
+        return Ok(Chunk::empty(EventKind::Empty));
+    }
+    match chunk_of(name, data) {
+        Ok(chunk) => Ok(chunk),
+        Err(error) => match without_lone(data) {
+            Some(repaired) => {
+                chunk_of(name, &repaired).map(Chunk::into_owned).map_err(|error| ChunkError::new(error, data))
+            }
             None => Err(ChunkError::new(error, data)),
         },
     }
 }
 
-/// Reads one event: [`parse_chunk`], but an event named `error` is an error whatever its payload.
+fn chunk_of<'a>(name: &str, data: &'a str) -> Result<Chunk<'a>, serde_json::Error> {
+    let mut payload = Payload::default();
+    read(StrRead::new(data), &mut payload)?;
+    Ok(Chunk::from_payload(payload, name))
+}
+
+/// Reads one event: [`parse_chunk`], but an event named `error` is an error whatever its payload, and a payload that
+/// does not say what it is is taken for what the event is named.
 pub fn parse_event<'a>(name: &str, data: &'a str) -> Result<Chunk<'a>, ChunkError> {
-    let chunk = parse_chunk(data);
+    let chunk = parse_named(name, data);
     if name != "error"
         || chunk.as_ref().is_ok_and(|chunk| chunk.error.is_some() || chunk.kind == EventKind::Done)
     {
@@ -76,25 +88,18 @@ pub fn parse_event<'a>(name: &str, data: &'a str) -> Result<Chunk<'a>, ChunkErro
     Ok(Chunk { error: Some(ServerError { message, code: None }), ..Chunk::empty(EventKind::Error) })
 }
 
-/// Where the text of a choice is looked for first.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Text {
-    /// In a stream: a `message` beside a `delta` repeats what came before.
-    Delta,
-    /// In a whole body.
-    Message,
-}
-
 impl<'a> Chunk<'a> {
-    const fn empty(kind: EventKind) -> Self {
+    pub(super) const fn empty(kind: EventKind) -> Self {
         Self {
             kind,
             content: Cow::Borrowed(""),
             reasoning: Cow::Borrowed(""),
             tool_call: Cow::Borrowed(""),
+            tokens: None,
             finish_reason: None,
             usage: None,
             error: None,
+            complete: false,
         }
     }
 
@@ -110,97 +115,49 @@ impl<'a> Chunk<'a> {
             content: Cow::Owned(self.content.into_owned()),
             reasoning: Cow::Owned(self.reasoning.into_owned()),
             tool_call: Cow::Owned(self.tool_call.into_owned()),
+            tokens: self.tokens,
             finish_reason: self.finish_reason.map(|reason| Cow::Owned(reason.into_owned())),
             usage: self.usage,
             error: self.error,
+            complete: self.complete,
         }
     }
 
-    pub(super) fn from_raw(raw: RawChunk<'a>, first: Text) -> Self {
-        let mut chunk = Self::empty(EventKind::Empty);
-        let (mut role, mut choices) = (false, false);
-        for choice in raw.choices.0 {
-            choices = true;
-            append(&mut chunk.content, choice.text.0);
-            let (delta, message) = (choice.delta.0, choice.message.0);
-            let text = if first == Text::Delta { delta.or(message) } else { message.or(delta) };
-            role |= text.is_some_and(|delta| chunk.take(delta));
-            if !choice.finish_reason.0.is_empty() {
-                chunk.finish_reason = Some(choice.finish_reason.0);
+    /// `event` is the name that the event stream gave, for payloads that do not name themselves.
+    pub(super) fn from_payload(mut payload: Payload<'a>, event: &str) -> Self {
+        let Choices { any, mut role, channels, finish_reason, tokens, usage } =
+            std::mem::take(&mut payload.choices);
+        let mut chunk = Self {
+            content: channels.content,
+            reasoning: channels.reasoning,
+            tool_call: channels.tool_call,
+            tokens,
+            finish_reason: (!finish_reason.is_empty()).then_some(finish_reason),
+            usage: payload.usage.or(usage),
+            ..Self::empty(EventKind::Empty)
+        };
+        if let Some(rare) = &payload.rare {
+            chunk.error = rare.error.and_then(ServerError::from_raw);
+            if chunk.error.is_none() && payload.object == "error" {
+                chunk.error = Some(ServerError::from_parts(&rare.message.text, rare.code));
             }
         }
-        chunk.usage = raw.usage.0.and_then(Usage::from_raw);
-        chunk.error = ServerError::from_value(&raw.error).or_else(|| {
-            (raw.object.0 == "error").then(|| ServerError::from_parts(&raw.message.0, &raw.code))
-        });
+        if !any {
+            role |= dialect::take(&mut chunk, payload, event);
+        }
         chunk.kind = match () {
             () if chunk.error.is_some() => EventKind::Error,
             () if !chunk.content.is_empty() => EventKind::Content,
             () if !chunk.reasoning.is_empty() => EventKind::Reasoning,
             () if !chunk.tool_call.is_empty() => EventKind::ToolCall,
             () if chunk.finish_reason.is_some() => EventKind::Finish,
+            () if chunk.complete => EventKind::Done,
             () if role => EventKind::Role,
-            () if !choices && chunk.usage.is_some() => EventKind::Usage,
+            () if !any && chunk.usage.is_some() => EventKind::Usage,
             () => EventKind::Empty,
         };
         chunk
     }
-
-    /// Takes the text of a delta or message; tells whether it named a role.
-    fn take(&mut self, delta: RawDelta<'a>) -> bool {
-        append(&mut self.content, delta.content.0);
-        append(&mut self.content, delta.refusal.0);
-        // Some servers send the same text under both names.
-        let reasoning = delta.reasoning_content.0;
-        append(&mut self.reasoning, if reasoning.is_empty() { delta.reasoning.0 } else { reasoning });
-        let functions = delta.tool_calls.0.into_iter().filter_map(|call| call.function.0);
-        for RawFunction { name, arguments } in functions.chain(delta.function_call.0) {
-            append(&mut self.tool_call, name.0);
-            append(&mut self.tool_call, arguments.0);
-        }
-        !delta.role.0.is_empty()
-    }
-}
-
-impl Usage {
-    /// Absent when no count was told.
-    pub(super) fn from_raw(raw: RawUsage) -> Option<Self> {
-        let usage = Self {
-            prompt_tokens: raw.prompt_tokens.0,
-            completion_tokens: raw.completion_tokens.0,
-            cached_tokens: raw.prompt_tokens_details.0.and_then(|details| details.cached_tokens.0),
-        };
-        (usage != Self::default()).then_some(usage)
-    }
-}
-
-/// JSON lets `\uD83D` stand alone, which no Rust string can hold; such an escape becomes U+FFFD. None when there is
-/// none.
-fn without_lone_surrogates(data: &str) -> Option<String> {
-    let unit = |at: usize| {
-        let hex = data.get(at..at + 6)?.strip_prefix("\\u")?;
-        u16::from_str_radix(hex, 16).ok()
-    };
-    let mut out = String::with_capacity(data.len());
-    let (mut copied, mut at, mut found) = (0, 0, false);
-    while let Some(offset) = data.get(at..).and_then(|rest| memchr::memchr(b'\\', rest.as_bytes())) {
-        at += offset;
-        let width = match (unit(at), unit(at + 6)) {
-            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
-            (Some(0xD800..=0xDFFF), _) => {
-                out.push_str(data.get(copied..at)?);
-                out.push_str("\\ufffd");
-                copied = at + 6;
-                found = true;
-                6
-            }
-            // The escaped character may be a backslash itself.
-            _ => 2,
-        };
-        at += width;
-    }
-    out.push_str(data.get(copied..)?);
-    found.then_some(out)
 }
 
 #[cfg(test)]

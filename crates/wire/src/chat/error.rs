@@ -1,8 +1,11 @@
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 use thiserror::Error;
 
 /// Longest message kept, bytes.
 pub const MESSAGE_LIMIT: usize = 4096;
+
+/// Longest error value that is read rather than quoted, bytes.
+const READ_LIMIT: usize = 1 << 16;
 
 /// A payload that could not be read.
 #[derive(Debug, Error)]
@@ -49,9 +52,19 @@ impl ServerError {
         Some(Self { message, code: value.get("code").and_then(code_of) })
     }
 
+    /// The same of a value as it stands. A huge one is no error that anybody wrote: it is quoted, not read.
+    pub(super) fn from_raw(raw: &RawValue) -> Option<Self> {
+        if raw.get().len() > READ_LIMIT {
+            return Some(Self { message: clean(raw.get(), MESSAGE_LIMIT), code: None });
+        }
+        Self::from_value(&serde_json::from_str(raw.get()).ok()?)
+    }
+
     /// From the fields `message` and `code` of a chunk or body that is an error as a whole.
-    pub(super) fn from_parts(message: &str, code: &Value) -> Self {
-        Self { message: clean(message, MESSAGE_LIMIT), code: code_of(code) }
+    pub(super) fn from_parts(message: &str, code: Option<&RawValue>) -> Self {
+        let code = code.filter(|code| code.get().len() <= READ_LIMIT);
+        let code = code.and_then(|code| serde_json::from_str::<Value>(code.get()).ok());
+        Self { message: clean(message, MESSAGE_LIMIT), code: code.as_ref().and_then(code_of) }
     }
 
     /// From an error body; see [`error_message`].

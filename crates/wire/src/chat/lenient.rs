@@ -96,8 +96,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
                 struct Part<'a> {
                     #[serde(borrow, default)]
                     text: Text<'a>,
+                    #[serde(borrow, default)]
+                    refusal: Text<'a>,
                 }
-                Part::deserialize(MapAccessDeserializer::new(map)).map(|part| part.text)
+                let Part { mut text, refusal } = Part::deserialize(MapAccessDeserializer::new(map))?;
+                append(&mut text.0, refusal.0);
+                Ok(text)
             }
             ignore!(Text::default(); scalars numbers);
         }

@@ -6,12 +6,18 @@
 
 mod body;
 mod chunk;
+mod delta;
+mod dialect;
 mod error;
+mod fill;
 pub(crate) mod lenient;
-mod raw;
+mod payload;
+mod surrogates;
+mod usage;
 
 pub use body::{Body, parse_body};
-pub use chunk::{Chunk, Usage, parse_chunk, parse_event};
+pub use chunk::{Chunk, parse_chunk, parse_event};
+pub use usage::Usage;
 pub(crate) use error::clean;
 pub use error::{ChunkError, MESSAGE_LIMIT, ServerError, error_message};
 
