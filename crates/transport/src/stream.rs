@@ -2,7 +2,7 @@ use crate::{Limits, Trace, TransportError};
 use hyper::{Response, header};
 use plimsoll_record::{EventKind, FailureKind, Nanos, Outcome, StreamEvent};
 use plimsoll_wire::{
-    chat::{Chunk, Usage, error_message, parse_body, parse_event},
+    chat::{Chunk, ChunkReader, Usage, error_message, parse_body},
     sse::{Sniff, SseDecoder, sniff},
 };
 
@@ -34,6 +34,7 @@ enum Form {
 
 #[derive(Default)]
 struct State {
+    reader: ChunkReader,
     /// The last read that brought an event.
     last_read: Option<u64>,
     /// Tokens that the server has told so far, event by event.
@@ -233,7 +234,7 @@ impl State {
         let coalesced = self.last_read == Some(read);
         self.last_read = Some(read);
         trace.first_event.get_or_insert(at);
-        let Ok(chunk) = parse_event(name, data) else {
+        let Ok(chunk) = self.reader.event(name, data) else {
             trace.malformed += 1;
             trace.events.push(StreamEvent { at_ns: at, kind: EventKind::Malformed, tokens: None, coalesced });
             return Ok(());
@@ -260,19 +261,22 @@ impl State {
             trace.fail(FailureKind::StreamError, told(error));
             self.done = true;
         }
-        if chunk.kind == EventKind::Done {
-            self.done = true;
-        }
+        self.done |= chunk.complete;
         Ok(())
     }
 
-    /// Tokens of one event, where usage comes with each: the rise of the server's count. Servers that send usage once, on
-    /// the event with the finish reason, count the whole answer there, which is no token of that event.
+    /// Tokens of one event: its token ids, or, where usage comes with each, the rise of the server's count. Servers that
+    /// send usage once, on the event with the finish reason, count the whole answer there, which is no token of that event.
     fn tokens(&mut self, chunk: &Chunk<'_>) -> Option<u32> {
         if chunk.kind == EventKind::Usage {
             return None;
         }
-        let Some(total) = chunk.usage.and_then(|usage| usage.completion_tokens) else {
+        let total = chunk.usage.and_then(|usage| usage.completion_tokens);
+        if let Some(ids) = chunk.tokens {
+            self.told = self.told.saturating_add(ids).max(total.unwrap_or(0));
+            return Some(ids);
+        }
+        let Some(total) = total else {
             self.uncounted |= chunk.kind.is_text();
             return None;
         };

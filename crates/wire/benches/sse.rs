@@ -34,6 +34,16 @@ fn stream(c: &mut Criterion) {
             }
         });
     });
+    group.bench_function("sse_and_reader", |b| {
+        let mut decoder = SseDecoder::new();
+        let mut reader = chat::ChunkReader::new();
+        b.iter(|| {
+            decoder.push(black_box(EVENT.as_bytes()));
+            while let Some(Ok(event)) = decoder.next_event() {
+                let _ = black_box(reader.event(event.name, event.data));
+            }
+        });
+    });
     group.finish();
 }
 

@@ -174,6 +174,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
 }
 
 /// Appends without a copy while only one part is not empty.
+#[inline]
 pub fn append<'a>(all: &mut Cow<'a, str>, part: Cow<'a, str>) {
     if all.is_empty() {
         *all = part;

@@ -12,11 +12,13 @@ mod error;
 mod fill;
 pub(crate) mod lenient;
 mod payload;
+mod reader;
 mod surrogates;
 mod usage;
 
 pub use body::{Body, parse_body};
 pub use chunk::{Chunk, parse_chunk, parse_event};
+pub use reader::ChunkReader;
 pub use usage::Usage;
 pub(crate) use error::clean;
 pub use error::{ChunkError, MESSAGE_LIMIT, ServerError, error_message};
