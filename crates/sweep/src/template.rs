@@ -34,7 +34,7 @@ impl Template {
                 Input::Prompt(&flat)
             }
         };
-        let mut body = RequestBody::new(&self.model, input, max_tokens);
+        let mut body = RequestBody::of(self.endpoint, &self.model, input, max_tokens);
         body.temperature = Some(self.temperature);
         body.include_usage = self.include_usage;
         body.ignore_eos = self.ignore_eos;

@@ -3,7 +3,7 @@
 //! | Module | Reads | Gives |
 //! |---|---|---|
 //! | [`sse`] | an event stream in pieces of any size | events |
-//! | [`chat`] | the payload of an event, a whole body, an error body | text by channel, finish reason, usage, error |
+//! | [`chat`] | the payload of an event, a whole body, an error body, of any of four routes | text by channel, finish reason, usage, error |
 //! | [`prometheus`] | a metrics page | samples |
 //! | [`concepts`] | the samples of a known server | gauges, counters and histograms under one set of names |
 //! | [`models`] | `/v1/models`, `/version` | ids, lengths |

@@ -3,7 +3,8 @@
 use super::{
     Chunk, ServerError, Usage,
     delta::Channels,
-    payload::{Payload, Rare, Response},
+    lenient::append,
+    payload::{Item, Payload, Rare, Response},
 };
 use std::borrow::Cow;
 
@@ -12,38 +13,36 @@ use std::borrow::Cow;
 pub fn take<'a>(chunk: &mut Chunk<'a>, payload: Payload<'a>, event: &str) -> bool {
     let Payload { name, object, delta, rare, .. } = payload;
     let name = if name.is_empty() { event } else { &name };
-    if let Some(step) = name.strip_prefix("response.") {
-        return match (step.strip_suffix(".delta"), rare) {
-            (Some(source), _) => {
-                put(chunk, channel(source, delta.bare));
-                put(chunk, delta.channels);
-                false
-            }
-            (None, Some(rare)) => response_step(chunk, *rare, step),
-            (None, None) => false,
-        };
+    if let Some(source) = name.strip_prefix("response.").and_then(|step| step.strip_suffix(".delta")) {
+        put(chunk, channel(source, delta.bare));
+        put(chunk, delta.channels);
+        return false;
     }
     match name {
         "content_block_delta" => put(chunk, delta.channels),
         "message_delta" => finish(chunk, delta.stop_reason),
         "message_stop" => chunk.complete = true,
-        _ => return rare.is_some_and(|rare| rarer(chunk, *rare, name, &object)),
+        _ => return rarer(chunk, rare.map(|rare| *rare).unwrap_or_default(), name, &object),
     }
     false
 }
 
+/// The events that few of are in a stream, and whole bodies.
 fn rarer<'a>(chunk: &mut Chunk<'a>, rare: Rare<'a>, name: &str, object: &str) -> bool {
+    if let Some(step) = name.strip_prefix("response.") {
+        return response_step(chunk, rare, step);
+    }
     match name {
         "message_start" => {
             // What it says of the output is an estimate from before the first token.
             chunk.usage = rare.message.usage.or(chunk.usage).and_then(Usage::of_prompt);
             return true;
         }
-        "content_block_start" => put(chunk, rare.part.map(super::payload::Item::begun).unwrap_or_default()),
+        "content_block_start" => put(chunk, rare.part.map(Item::begun).unwrap_or_default()),
         "error" if chunk.error.is_none() => {
             chunk.error = Some(ServerError::from_parts(&rare.message.text, rare.code));
         }
-        "message" => {
+        "message" if object != "response" => {
             put(chunk, rare.content);
             finish(chunk, rare.stop_reason);
         }
@@ -67,7 +66,7 @@ fn response_step<'a>(chunk: &mut Chunk<'a>, rare: Rare<'a>, step: &str) -> bool 
             return message;
         }
         "content_part.added" | "reasoning_summary_part.added" => {
-            put(chunk, rare.part.map(super::payload::Item::begun).unwrap_or_default());
+            put(chunk, rare.part.map(Item::begun).unwrap_or_default());
         }
         "completed" | "incomplete" | "failed" | "cancelled" => {
             chunk.complete = true;
@@ -120,7 +119,6 @@ fn channel<'a>(source: &str, text: Cow<'a, str>) -> Channels<'a> {
 }
 
 fn put<'a>(chunk: &mut Chunk<'a>, text: Channels<'a>) {
-    use super::lenient::append;
     append(&mut chunk.content, text.content);
     append(&mut chunk.reasoning, text.reasoning);
     append(&mut chunk.tool_call, text.tool_call);

@@ -190,7 +190,10 @@ impl<'de> Fill<'de> for Payload<'de> {
         while let Some(key) = map.next_key::<Key>()? {
             match key {
                 Key::Choices => {
-                    map.next_value_seed(Place(&mut ChoiceList { first: self.first, all: &mut self.choices }))?;
+                    map.next_value_seed(Place(&mut ChoiceList {
+                        first: self.first,
+                        all: &mut self.choices,
+                    }))?;
                 }
                 Key::Usage => self.usage = usage(&mut map)?.or(self.usage),
                 Key::Object => self.object = text(&mut map)?,

@@ -56,7 +56,8 @@ impl ChunkReader {
         let channel = self.channel?;
         let text = data.strip_prefix(self.before.as_str())?.strip_suffix(self.after.as_str())?;
         // Only a string that means itself: no end, no escape, nothing that JSON forbids in a string.
-        let plain = !text.is_empty() && text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
+        let plain =
+            !text.is_empty() && text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
         if !plain || name != self.name {
             return None;
         }
@@ -114,7 +115,8 @@ mod tests {
 
     #[test]
     fn only_events_that_differ_in_text_alone_are_taken_by_the_last() {
-        let chat = |text: &str| format!(r#"{{"id":1,"choices":[{{"delta":{{"content":"{text}"}},"t":null}}]}}"#);
+        let chat =
+            |text: &str| format!(r#"{{"id":1,"choices":[{{"delta":{{"content":"{text}"}},"t":null}}]}}"#);
         let mut reader = ChunkReader::new();
         let cases = [
             (chat("a"), false),
@@ -123,7 +125,10 @@ mod tests {
             (chat(""), false),
             (chat("\\n"), false),
             (chat("c"), true),
-            (chat("a\"},\"t\":null}],\"error\":{\"message\":\"x\"},\"y\":[{\"delta\":{\"content\":\"z"), false),
+            (
+                chat("a\"},\"t\":null}],\"error\":{\"message\":\"x\"},\"y\":[{\"delta\":{\"content\":\"z"),
+                false,
+            ),
             (chat("d\u{1}"), false),
             (chat("e").replace("content", "reasoning"), false),
             (chat("f").replace("content", "reasoning"), true),

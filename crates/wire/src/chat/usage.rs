@@ -48,9 +48,10 @@ impl Usage {
     pub(super) fn from_raw(raw: RawUsage) -> Option<Self> {
         let detail = |details: Object<Details>| details.0.and_then(|details| details.cached_tokens.0);
         let (read, created) = (raw.cache_read_input_tokens.0, raw.cache_creation_input_tokens.0);
-        let input = raw.input_tokens.0.and_then(|input| {
-            input.checked_add(read.unwrap_or(0))?.checked_add(created.unwrap_or(0))
-        });
+        let input = raw
+            .input_tokens
+            .0
+            .and_then(|input| input.checked_add(read.unwrap_or(0))?.checked_add(created.unwrap_or(0)));
         let usage = Self {
             prompt_tokens: raw.prompt_tokens.0.or(input),
             completion_tokens: raw.completion_tokens.0.or(raw.output_tokens.0),
@@ -100,7 +101,10 @@ mod tests {
                 Some((Some(9), Some(0), None)),
             ),
             (r#"{"prompt_tokens":9,"prompt_cache_hit_tokens":3}"#, Some((Some(9), None, Some(3)))),
-            (r#"{"prompt_tokens":9,"input_tokens":9,"cache_read_input_tokens":3}"#, Some((Some(9), None, Some(3)))),
+            (
+                r#"{"prompt_tokens":9,"input_tokens":9,"cache_read_input_tokens":3}"#,
+                Some((Some(9), None, Some(3))),
+            ),
             (r#"{"input_tokens":4294967295,"cache_read_input_tokens":1}"#, Some((None, None, Some(1)))),
             (r#"{"total_tokens":3}"#, None),
             ("[]", None),
