@@ -64,7 +64,9 @@ impl ServerError {
     pub(super) fn from_parts(message: &str, code: Option<&RawValue>) -> Self {
         let code = code.filter(|code| code.get().len() <= READ_LIMIT);
         let code = code.and_then(|code| serde_json::from_str::<Value>(code.get()).ok());
-        Self { message: clean(message, MESSAGE_LIMIT), code: code.as_ref().and_then(code_of) }
+        let message = clean(message, MESSAGE_LIMIT);
+        let message = if message.is_empty() { "an error without a message".to_owned() } else { message };
+        Self { message, code: code.as_ref().and_then(code_of) }
     }
 
     /// From an error body; see [`error_message`].
