@@ -1,5 +1,5 @@
 use crate::{Dial, Head, TransportError, connection::Connection};
-use hyper::{Request, Uri, Version, header::HOST};
+use hyper::{Request, Uri, Version, header::HOST, http::uri::Authority};
 use plimsoll_record::FailureKind;
 
 /// A route's address in the two forms that requests give it.
@@ -29,10 +29,33 @@ impl Address {
         Ok(Self { path: parsed, whole })
     }
 
-    /// Scheme and authority.
-    pub fn origin(&self) -> String {
-        let scheme = self.whole.scheme_str().unwrap_or_default();
-        format!("{scheme}://{}", self.whole.authority().map_or("", |authority| authority.as_str()))
+    /// Another route of the same server.
+    pub fn moved(&self, path: &str) -> Option<Self> {
+        let path: Uri = path.parse().ok()?;
+        let mut whole = self.whole.clone().into_parts();
+        whole.path_and_query = Some(path.path_and_query().filter(|_| path.authority().is_none())?.clone());
+        Some(Self { path, whole: Uri::from_parts(whole).ok()? })
+    }
+
+    /// `http` or `https`.
+    pub fn scheme(&self) -> &str {
+        self.whole.scheme_str().unwrap_or_default()
+    }
+
+    /// The path alone.
+    pub fn path(&self) -> &str {
+        self.path.path()
+    }
+
+    /// True when `authority` names the same host and port.
+    pub fn is_at(&self, authority: &Authority) -> bool {
+        let port = |authority: &Authority| {
+            authority.port_u16().unwrap_or(if self.scheme() == "https" { 443 } else { 80 })
+        };
+        let same = |own: &Authority| {
+            own.host().eq_ignore_ascii_case(authority.host()) && port(own) == port(authority)
+        };
+        !authority.as_str().contains('@') && self.whole.authority().is_some_and(same)
     }
 
     /// Writes it into a request as the connection needs it.

@@ -1,8 +1,15 @@
-use crate::{Clock, Trace, TransportError, connection::Connection, slot::gap, stream::Follower};
+use crate::{
+    Clock, Trace, TransportError,
+    address::Address,
+    connection::Connection,
+    redirect::{self, Step},
+    slot::gap,
+    stream::Follower,
+};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, Response, body::Incoming};
-use plimsoll_record::Redirects;
+use plimsoll_record::{FailureKind, Redirects};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -36,34 +43,67 @@ impl Default for Limits {
     }
 }
 
-/// Sends `request` and follows the response. Returns whether the connection can take another request.
+/// What follows an exchange.
+pub enum Next {
+    /// Nothing; the connection can take another request.
+    Keep,
+    /// Nothing, and the connection is of no use any more.
+    Drop,
+    /// The same request once more to another address, over this connection if it still lives.
+    Redirect(Address),
+}
+
+/// Sends `request`, which goes to `address`, and follows the response.
 pub async fn run(
     connection: &mut Connection,
     request: Request<Full<Bytes>>,
+    address: &Address,
     clock: Clock,
     limits: Limits,
     linger: Duration,
     trace: &mut Trace,
-) -> bool {
+) -> Next {
     connection.sensor.arm();
     let sensor = connection.sensor.clone();
     let response = {
         let (sender, mut wheel) = connection.parts();
         wheel.drive(sender.send_request(request)).await
     };
-    trace.sent = sensor.first_write().map(|instant| clock.nanos(instant));
+    trace.sent = trace.sent.or_else(|| sensor.first_write().map(|instant| clock.nanos(instant)));
     let response = match response {
         Ok(response) => response,
         Err(error) => {
             let error = TransportError::from_hyper(&error, false);
             trace.end = Some(clock.nanos(Instant::now()));
             trace.fail(error.kind(), error.to_string());
-            return false;
+            return Next::Drop;
         }
     };
     trace.head = Some(clock.nanos(sensor.last_read()));
     trace.http_status = Some(response.status().as_u16());
-    follow(connection, response, clock, limits, linger, trace).await
+    match redirect::step(&response, limits.redirects, address, trace.redirects) {
+        Some(Step::Follow(address)) => {
+            trace.redirects += 1;
+            skip(connection, response.into_body()).await;
+            return Next::Redirect(address);
+        }
+        Some(Step::Refuse(reason)) => trace.fail(FailureKind::Policy, reason),
+        None => {}
+    }
+    if follow(connection, response, clock, limits, linger, trace).await { Next::Keep } else { Next::Drop }
+}
+
+/// Reads the body of a redirect, so that its connection can be used again. A long one is not worth that: what is left of
+/// it makes the connection unusable, which the next request sees.
+async fn skip(connection: &mut Connection, mut body: Incoming) {
+    const LONGEST: usize = 64 << 10;
+    let mut length = 0;
+    while let Some(Ok(frame)) = connection.drive(body.frame()).await {
+        length += frame.data_ref().map_or(0, Bytes::len);
+        if length > LONGEST {
+            return;
+        }
+    }
 }
 
 async fn follow(

@@ -1,7 +1,7 @@
-use crate::{Dial, Head, TransportError, address::Address, connection::Connection};
+use crate::{Dial, Head, TransportError, address::Address, connection::Connection, inflate::Inflate};
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
-use hyper::{Method, Request};
+use hyper::{Method, Request, Response, header::CONTENT_ENCODING};
 use plimsoll_record::FailureKind;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -96,18 +96,49 @@ async fn fetch_unbounded(
             Some((name.as_str().to_owned(), head.blot_text(value.to_str().ok()?.to_owned())))
         })
         .collect();
+    let mut inflate = undoing(&response, limit)?;
     let mut incoming = response.into_body();
     let mut bytes = BytesMut::new();
+    let too_long = || {
+        TransportError::new(
+            FailureKind::BadPayload,
+            format!("the body of {path} is larger than {limit} bytes"),
+        )
+    };
+    let mut keep = |piece: &[u8]| {
+        if bytes.len() + piece.len() > limit {
+            return Err(too_long());
+        }
+        bytes.extend_from_slice(piece);
+        Ok(true)
+    };
     while let Some(frame) = connection.drive(incoming.frame()).await {
         let frame = frame.map_err(|error| TransportError::from_hyper(&error, true))?;
         let Ok(data) = frame.into_data() else { continue };
-        if bytes.len() + data.len() > limit {
-            let message = format!("the body of {path} is larger than {limit} bytes");
-            return Err(TransportError::new(FailureKind::BadPayload, message));
+        match &mut inflate {
+            Some(inflate) => inflate.push(&data, &mut keep)?,
+            None => {
+                keep(&data)?;
+            }
         }
-        bytes.extend_from_slice(&data);
     }
     let sent = sensor.first_write().unwrap_or(first_byte);
     let body = head.blot_body(bytes.freeze());
     Ok(Reply { status, headers, body, sent, first_byte, ended: sensor.last_read() })
+}
+
+/// What undoes the encoding of the body, if it has one.
+fn undoing<B>(response: &Response<B>, limit: usize) -> Result<Option<Inflate>, TransportError> {
+    let encoding = response.headers().get(CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+    let Some(encoding) = encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) else {
+        return Ok(None);
+    };
+    match Inflate::new(encoding, limit) {
+        Some(inflate) => Ok(Some(inflate)),
+        None => {
+            let encoding: String = encoding.chars().take(60).collect();
+            let message = format!("the body has Content-Encoding {encoding}, which was not asked for");
+            Err(TransportError::new(FailureKind::BadPayload, message))
+        }
+    }
 }

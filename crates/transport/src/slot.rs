@@ -1,5 +1,8 @@
 use crate::{
-    Clock, Dial, Head, Limits, Trace, TransportError, address::Address, connection::Connection, exchange,
+    Clock, Dial, Head, Limits, Trace, TransportError,
+    address::Address,
+    connection::Connection,
+    exchange::{self, Next},
 };
 use bytes::Bytes;
 use hyper::Request;
@@ -38,19 +41,44 @@ impl Slot {
     /// Posts `body` and follows the response to its end. Whatever happens stands in `trace`, also when the future is
     /// dropped half-way; then [`Slot::cut_off`] must be called.
     pub async fn post(&mut self, body: Bytes, clock: Clock, trace: &mut Trace) {
+        let mut moved = None;
+        while let Some(address) = self.hop(body.clone(), moved.as_ref(), clock, trace).await {
+            moved = Some(address);
+        }
+        self.head.blot(trace);
+    }
+
+    /// One request, to `moved` if a redirect led there. Returns where the next one leads.
+    async fn hop(
+        &mut self,
+        body: Bytes,
+        moved: Option<&Address>,
+        clock: Clock,
+        trace: &mut Trace,
+    ) -> Option<Address> {
+        let reused = trace.conn.reused;
         if let Err(error) = self.ready(trace).await {
             trace.end = Some(clock.now());
             trace.fail(error.kind(), error.to_string());
-            return;
+            return None;
         }
-        let Some(connection) = self.connection.as_ref() else { return };
-        let request = self.request(body, connection);
-        let Some(connection) = self.connection.as_mut() else { return };
+        if moved.is_some() {
+            trace.conn.reused = reused;
+        }
+        let connection = self.connection.as_mut()?;
+        let address = moved.unwrap_or(&self.address);
+        let mut request = Request::new(http_body_util::Full::new(body));
+        *request.method_mut() = hyper::Method::POST;
+        request.headers_mut().clone_from(&self.head.headers);
+        address.put(&mut request, connection);
         self.served = true;
-        let reusable = exchange::run(connection, request, clock, self.limits, LINGER, trace).await;
-        self.head.blot(trace);
-        if !reusable {
-            self.connection = None;
+        match exchange::run(connection, request, address, clock, self.limits, LINGER, trace).await {
+            Next::Keep => None,
+            Next::Drop => {
+                self.connection = None;
+                None
+            }
+            Next::Redirect(address) => Some(address),
         }
     }
 
@@ -83,14 +111,6 @@ impl Slot {
             trace.conn.tls_ns = connection.probe.tls;
         }
         Ok(())
-    }
-
-    fn request(&self, body: Bytes, connection: &Connection) -> Request<http_body_util::Full<Bytes>> {
-        let mut request = Request::new(http_body_util::Full::new(body));
-        *request.method_mut() = hyper::Method::POST;
-        request.headers_mut().clone_from(&self.head.headers);
-        self.address.put(&mut request, connection);
-        request
     }
 }
 

@@ -1,4 +1,4 @@
-use crate::{Limits, Trace, TransportError};
+use crate::{Limits, Trace, TransportError, inflate::Inflate};
 use hyper::{Response, header};
 use plimsoll_record::{EventKind, FailureKind, Nanos, Outcome, StreamEvent};
 use plimsoll_wire::{
@@ -13,11 +13,19 @@ const ERROR_BODY: usize = 64 << 10;
 pub struct Follower {
     limits: Limits,
     status: u16,
-    encoding: Option<String>,
+    encoding: Encoding,
     /// Where a redirect leads.
     location: Option<String>,
     form: Form,
     state: State,
+}
+
+/// What the server has done to the body without being asked.
+enum Encoding {
+    None,
+    Known(Box<Inflate>),
+    /// By this name.
+    Unknown(String),
 }
 
 /// What the body is taken for.
@@ -49,8 +57,13 @@ impl Follower {
     pub fn new<B>(response: &Response<B>, limits: Limits) -> Self {
         let status = response.status();
         let encoding = response.headers().get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
-        let encoding =
-            encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")).map(str::to_owned);
+        let encoding = match encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
+            None => Encoding::None,
+            Some(name) => match Inflate::new(name, limits.body) {
+                Some(inflate) => Encoding::Known(Box::new(inflate)),
+                None => Encoding::Unknown(bounded(name, 60)),
+            },
+        };
         let media =
             response.headers().get(header::CONTENT_TYPE).map(|value| value.as_bytes().to_ascii_lowercase());
         let named_events = media.is_some_and(|media| media.starts_with(b"text/event-stream"));
@@ -76,9 +89,25 @@ impl Follower {
         read: u64,
         trace: &mut Trace,
     ) -> Result<(), TransportError> {
-        if let Some(encoding) = &self.encoding {
-            return Err(bad(format!("the body has Content-Encoding {encoding}, which was not asked for")));
+        match std::mem::replace(&mut self.encoding, Encoding::None) {
+            Encoding::None => self.plain(bytes, at, read, trace),
+            Encoding::Unknown(name) => {
+                Err(bad(format!("the body has Content-Encoding {name}, which was not asked for")))
+            }
+            Encoding::Known(mut inflate) => {
+                trace.encoding.get_or_insert_with(|| inflate.name().to_owned());
+                let pushed = inflate.push(bytes, &mut |piece| {
+                    self.plain(piece, at, read, trace)?;
+                    Ok(!self.is_done())
+                });
+                self.encoding = Encoding::Known(inflate);
+                pushed
+            }
         }
+    }
+
+    /// The same of bytes without encoding.
+    fn plain(&mut self, bytes: &[u8], at: Nanos, read: u64, trace: &mut Trace) -> Result<(), TransportError> {
         let known;
         let bytes = if let Form::Unknown { prefix, named_events } = &mut self.form {
             prefix.extend_from_slice(bytes);

@@ -96,10 +96,29 @@ impl Driver {
     pub async fn drive<F: Future>(&mut self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|cx| {
+            // What has been read already comes before another read, so that it keeps the stamp of its own.
+            if self.reads_ahead()
+                && let Poll::Ready(output) = future.as_mut().poll(cx)
+            {
+                return Poll::Ready(output);
+            }
             self.poll(cx);
             future.as_mut().poll(cx)
         })
         .await
+    }
+
+    /// Moves what can be moved now.
+    pub async fn turn(&mut self) {
+        poll_fn(|cx| Poll::Ready(self.poll(cx))).await;
+    }
+
+    /// True when frames may be waiting for their consumer. HTTP/1.1 reads none before the last one is taken.
+    const fn reads_ahead(&self) -> bool {
+        #[cfg(feature = "http2")]
+        return matches!(self, Self::Two(_));
+        #[cfg(not(feature = "http2"))]
+        false
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) {

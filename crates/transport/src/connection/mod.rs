@@ -84,7 +84,7 @@ impl Connection {
     /// True when a request may be sent now.
     pub async fn is_usable(&mut self) -> bool {
         // One poll lets hyper notice what has arrived meanwhile: the rest of the last body, or the end.
-        self.drive(std::future::ready(())).await;
+        self.driver.turn().await;
         if self.has_frames() {
             // Between two requests TLS and HTTP/2 send frames of their own, so that bytes in the socket are no fault yet.
             // The runtime may not have seen them; it looks when this task yields.
@@ -93,10 +93,10 @@ impl Connection {
                     break;
                 }
                 yield_now().await;
-                self.drive(std::future::ready(())).await;
+                self.driver.turn().await;
             }
             // What the first poll has read is acted on in the second: a GOAWAY ends the sending side.
-            self.drive(std::future::ready(())).await;
+            self.driver.turn().await;
         }
         self.driver.is_alive() && self.sender.is_ready() && !self.socket.is_stale()
     }
