@@ -94,7 +94,7 @@ mod tests {
         let found = arriving(4, (0..440).map(|k| k * 1000 / 44 * 10));
         assert!(found.grew, "{found:?}");
         assert!((found.growth - 24.0).abs() <= 1.0, "{found:?}");
-        assert!((found.offered as i64 - 264).abs() <= 1 && (found.over as i64 - 240).abs() <= 4, "{found:?}");
+        assert!(found.offered.abs_diff(264) <= 1 && found.over.abs_diff(240) <= 4, "{found:?}");
         let twice = arriving(4, (0..800).map(|k| k * 125));
         assert!(twice.grew && (twice.growth - 240.0).abs() <= 4.0, "{twice:?}");
     }
@@ -115,7 +115,7 @@ mod tests {
             -mean_ms * libm::log(uniform)
         };
         let mut share = |rate: f64| {
-            let found = (0..200)
+            (0..200)
                 .filter(|_| {
                     let mut at = 0.0;
                     let due: Vec<u64> = std::iter::from_fn(|| {
@@ -125,8 +125,7 @@ mod tests {
                     .collect();
                     arriving(4, due.into_iter()).grew
                 })
-                .count();
-            found
+                .count()
         };
         assert!(share(2.8) <= 2);
         assert!(share(3.4) <= 10);

@@ -34,6 +34,7 @@ pub(crate) struct Proving<'a> {
 
 /// The proof of one level.
 pub(crate) fn prove(of: &Proving<'_>) -> ClientProof {
+    use CriterionState::{Exceeded, Open, Unknown};
     let decisive = [send_delay(of), read_delay(of), runtime_lag(of), busiest(of), throttling(of)];
     let limits = &of.environment.limits;
     let further = [
@@ -44,7 +45,6 @@ pub(crate) fn prove(of: &Proving<'_>) -> ClientProof {
     let texts = |criteria: &[Criterion], states: &[CriterionState]| -> Vec<String> {
         criteria.iter().filter(|c| states.contains(&c.state)).map(|c| c.text.clone()).collect()
     };
-    use CriterionState::{Exceeded, Open, Unknown};
     let exceeded = texts(&decisive, &[Exceeded]);
     let mut doubts = texts(&decisive, &[Open, Unknown]);
     doubts.extend(texts(&further, &[Exceeded]));

@@ -89,7 +89,6 @@ pub fn conditions() -> Conditions {
                 events_s: 60_000.0,
                 requests_s: 2000.0,
             }),
-            ..Environment::default()
         },
     }
 }
