@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use plimsoll_record::Endpoint;
-use plimsoll_wire::request::{Input, Message, RequestBody};
+use plimsoll_wire::request::{Input, Message, RequestBody, limit_fields};
 use plimsoll_workload::{PlannedRequest, Prompt};
 
 /// What all requests of a run have in common.
@@ -11,9 +11,35 @@ pub struct Template {
     pub endpoint: Endpoint,
     pub model: String,
     pub temperature: f64,
-    pub ignore_eos: bool,
-    /// False for servers that refuse `stream_options`.
+    pub form: Form,
+}
+
+/// Which fields a request has: what this server takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// The name of the limit on output tokens.
+    pub limit: &'static str,
+    pub temperature: bool,
+    /// Asks for usage at the end of a stream, where the route has such a field.
     pub include_usage: bool,
+    /// Asks for usage on every event too.
+    pub continuous_usage: bool,
+    pub token_ids: bool,
+    pub ignore_eos: bool,
+}
+
+impl Form {
+    /// The usual form of a route.
+    pub fn usual(endpoint: Endpoint, ignore_eos: bool) -> Self {
+        Self {
+            limit: limit_fields(endpoint).first().copied().unwrap_or("max_tokens"),
+            temperature: true,
+            include_usage: matches!(endpoint, Endpoint::Chat | Endpoint::Completions),
+            continuous_usage: false,
+            token_ids: false,
+            ignore_eos,
+        }
+    }
 }
 
 impl Template {
@@ -35,9 +61,12 @@ impl Template {
             }
         };
         let mut body = RequestBody::of(self.endpoint, &self.model, input, max_tokens);
-        body.temperature = Some(self.temperature);
-        body.include_usage = self.include_usage;
-        body.ignore_eos = self.ignore_eos;
+        body.limit_field = Some(self.form.limit);
+        body.temperature = self.form.temperature.then_some(self.temperature);
+        body.include_usage = self.form.include_usage;
+        body.continuous_usage = self.form.continuous_usage;
+        body.return_token_ids = self.form.token_ids;
+        body.ignore_eos = self.form.ignore_eos;
         body.to_bytes()
     }
 }

@@ -1,8 +1,15 @@
-use super::Files;
-use crate::{SweepError, template::Template};
+use super::{
+    Files,
+    form::{candidates, describe, hides_tokens, tells_tokens, without},
+};
+use crate::{
+    SweepError,
+    template::{Form, Template},
+};
 use plimsoll_driver::Target;
 use plimsoll_record::{Conditions, LengthLaw, Outcome, Plan};
-use plimsoll_transport::{Clock, Slot, Trace};
+use plimsoll_transport::{Clock, FetchLimits, Slot, Trace, fetch};
+use plimsoll_wire::chat::{RefusedField, refused_field};
 use plimsoll_workload::{Calibration, Prompt};
 use std::time::Duration;
 
@@ -15,29 +22,29 @@ pub struct Found {
 
 /// Most tokens of a probe that only counts its prompt.
 const SHORT_ANSWER: u32 = 2;
+/// Most fields that are left out before a server is given up.
+const MOST_REFUSALS: usize = 8;
 
-/// Sends a few requests before the load: one of the mean length, to see that streaming works and how long it takes,
-/// and one or two to learn how the server counts generated prompts.
+/// Sends a few requests before the load: of the mean length until the server takes their form, to see that streaming works
+/// and how long it takes; one or two to learn how it counts generated prompts; and one to every other target.
 pub async fn probe(
     plan: &Plan,
-    target: &Target,
+    targets: &[Target],
     mut template: Template,
     files: &Files,
     conditions: &mut Conditions,
 ) -> Result<Found, SweepError> {
     check_lengths(plan, files, conditions)?;
+    let Some((target, others)) = targets.split_first() else {
+        return Err(SweepError::usage("--url: no address given"));
+    };
     let [short, long] = Calibration::probe_prompts();
     let mean = plan.output_tokens.mean().round().max(1.0) as u32;
-    let mut prober = Prober { target, limit: plan.timeout.duration() };
-    let mut first = prober.send(&template, &short, mean).await?;
-    if refuses_stream_options(&first) {
-        template.include_usage = false;
-        conditions.notes.push(
-            "the server refuses stream_options; requests go without, and it may send no usage".to_owned(),
-        );
-        first = prober.send(&template, &short, mean).await?;
-    }
-    judge(&first, target)?;
+    let limit = plan.timeout.duration();
+    let prober = Prober { target, limit };
+    let asked = template.form.clone();
+    let first = prober.find_form(&mut template, &short, mean).await?;
+    describe(plan.endpoint, &asked, &template.form, conditions);
     conditions.server.stream_usage = first.output_tokens.is_some();
     if first.output_tokens.is_none() && files.tokenizer.is_none() {
         conditions.notes.push(
@@ -47,12 +54,14 @@ pub async fn probe(
         );
     }
     let duration = Duration::from_nanos((first.end.unwrap_or_default() - first.sent.unwrap_or_default()).0);
+    if hides_tokens(&first) {
+        prober.find_extras(&mut template, &short, mean, conditions).await?;
+    }
     let mut calibration = Calibration::default();
     if let Some(counted) = first.input_tokens {
         let generated = files.prompts.is_none();
         if generated {
-            let second = prober.send(&template, &long, SHORT_ANSWER).await?;
-            judge(&second, target)?;
+            let second = prober.judged(&template, &long, SHORT_ANSWER).await?;
             if let Some(long) = second.input_tokens {
                 match Calibration::from_counts([counted, long]) {
                     Ok(found) => calibration = found,
@@ -62,12 +71,14 @@ pub async fn probe(
         }
         if let Some(system) = &files.system {
             let prompt = Prompt { system: Some(system.clone()), ..short.clone() };
-            let with = prober.send(&template, &prompt, SHORT_ANSWER).await?;
-            judge(&with, target)?;
+            let with = prober.judged(&template, &prompt, SHORT_ANSWER).await?;
             if let Some(with) = with.input_tokens {
                 calibration = calibration.with_system(with, counted);
             }
         }
+    }
+    for target in others {
+        Prober { target, limit }.judged(&template, &short, SHORT_ANSWER).await?;
     }
     Ok(Found { template, calibration, duration })
 }
@@ -96,13 +107,114 @@ struct Prober<'a> {
 }
 
 impl Prober<'_> {
-    async fn send(
-        &mut self,
+    /// Leaves fields out, one after another, until the server takes the rest.
+    async fn find_form(
+        &self,
+        template: &mut Template,
+        prompt: &Prompt,
+        max_tokens: u32,
+    ) -> Result<Trace, SweepError> {
+        let mut tried = Vec::new();
+        for _ in 0..MOST_REFUSALS {
+            let trace = self.send(template, prompt, max_tokens).await?;
+            let Some(refused) = self.refused(&trace, template, prompt, max_tokens).await else {
+                judge(&trace, self.target)?;
+                return Ok(trace);
+            };
+            let instead = refused.instead.as_deref();
+            match without(template.endpoint, &template.form, refused.field, instead, &mut tried) {
+                Some(form) => template.form = form,
+                None => {
+                    return Err(SweepError::target(format!(
+                        "{} refuses `{}`, and every other name of it that is known: {}",
+                        self.target.path, refused.field, refused.message
+                    )));
+                }
+            }
+        }
+        Err(SweepError::target(format!(
+            "{} refuses one field of a request after another; is it a server for LLMs?",
+            self.target.path
+        )))
+    }
+
+    /// The field that a refusal is about, if it is about one.
+    async fn refused(
+        &self,
+        trace: &Trace,
+        template: &Template,
+        prompt: &Prompt,
+        max_tokens: u32,
+    ) -> Option<RefusedField<'static>> {
+        let status = trace.http_status.filter(|status| matches!(status, 400 | 422))?;
+        let Some(Outcome::Failed { message, .. }) = &trace.outcome else { return None };
+        let candidates = candidates(template.endpoint, &template.form);
+        if let Some(refused) = refused_field(status, message.as_bytes(), &candidates) {
+            return Some(refused);
+        }
+        // The message alone does not name it; the rest of the body may.
+        let limits = FetchLimits { time: self.limit, ..FetchLimits::default() };
+        let body = Some(template.prompt(prompt, max_tokens));
+        let reply = fetch(&self.target.dial, &self.target.head, &self.target.path, body, limits).await.ok()?;
+        refused_field(reply.status, &reply.body, &candidates)
+    }
+
+    /// Where an event holds several tokens, asks for what tells how many: usage on every event, else the tokens' ids. Where
+    /// an event is a token nothing is asked for, since either makes each event larger and costs server and client time.
+    async fn find_extras(
+        &self,
+        template: &mut Template,
+        prompt: &Prompt,
+        max_tokens: u32,
+        conditions: &mut Conditions,
+    ) -> Result<(), SweepError> {
+        let plain = template.form.clone();
+        let usage = Form { continuous_usage: true, ..plain.clone() };
+        let ids = Form { token_ids: true, ..plain.clone() };
+        let tries = [(usage, "continuous_usage_stats"), (ids, "return_token_ids")];
+        for (form, field) in tries.into_iter().filter(|(form, _)| plain.include_usage || form.token_ids) {
+            template.form = form;
+            let trace = self.send(template, prompt, max_tokens).await?;
+            let complete = trace.outcome == Some(Outcome::Ok);
+            if complete && tells_tokens(&trace) {
+                conditions.server.usage_per_event = template.form.continuous_usage;
+                conditions.server.token_ids = template.form.token_ids;
+                conditions.notes.push(format!(
+                    "an event of the server holds several tokens; {field} is asked for, which tells how many"
+                ));
+                return Ok(());
+            }
+            if !complete {
+                conditions.server.refused_fields.push(field.to_owned());
+            }
+        }
+        template.form = plain;
+        conditions.notes.push(
+            "an event of the server holds several tokens, and it does not tell how many: the time between tokens cannot \
+             be seen"
+                .to_owned(),
+        );
+        Ok(())
+    }
+
+    async fn judged(
+        &self,
         template: &Template,
         prompt: &Prompt,
         max_tokens: u32,
     ) -> Result<Trace, SweepError> {
-        let Target { dial, head, path, limits } = self.target.clone();
+        let trace = self.send(template, prompt, max_tokens).await?;
+        judge(&trace, self.target)?;
+        Ok(trace)
+    }
+
+    async fn send(
+        &self,
+        template: &Template,
+        prompt: &Prompt,
+        max_tokens: u32,
+    ) -> Result<Trace, SweepError> {
+        let Target { dial, head, path, limits, .. } = self.target.clone();
         let mut slot = Slot::new(dial, head, &path, limits).map_err(SweepError::usage)?;
         let mut trace = Trace::default();
         let body = template.prompt(prompt, max_tokens);
@@ -116,12 +228,6 @@ impl Prober<'_> {
         }
         Ok(trace)
     }
-}
-
-fn refuses_stream_options(trace: &Trace) -> bool {
-    let refused = matches!(trace.http_status, Some(400 | 422));
-    refused
-        && matches!(&trace.outcome, Some(Outcome::Failed { message, .. }) if message.contains("stream_options"))
 }
 
 fn judge(trace: &Trace, target: &Target) -> Result<(), SweepError> {
