@@ -107,7 +107,8 @@ mod tests {
     fn each_refusal_gives_another_form_until_none_is_left() {
         let usual = Form::usual(Endpoint::Chat, true);
         let mut tried = Vec::new();
-        let mut drop = |form: &Form, field, instead| without(Endpoint::Chat, form, field, instead, &mut tried);
+        let mut drop =
+            |form: &Form, field, instead| without(Endpoint::Chat, form, field, instead, &mut tried);
         assert!(!drop(&usual, "stream_options", None).unwrap().include_usage);
         assert!(!drop(&usual, "min_tokens", None).unwrap().ignore_eos);
         assert!(!drop(&usual, "temperature", None).unwrap().temperature);
@@ -115,7 +116,13 @@ mod tests {
         assert_eq!(other.limit, "max_completion_tokens");
         assert_eq!(drop(&other, "max_completion_tokens", Some("max_tokens")), None, "no way back");
         let usual = Form::usual(Endpoint::Responses, false);
-        let last = without(Endpoint::Responses, &usual, "max_output_tokens", Some("max_completion_tokens"), &mut Vec::new());
+        let last = without(
+            Endpoint::Responses,
+            &usual,
+            "max_output_tokens",
+            Some("max_completion_tokens"),
+            &mut Vec::new(),
+        );
         assert_eq!(last.unwrap().limit, "max_completion_tokens", "as the server says");
     }
 
@@ -141,8 +148,12 @@ mod tests {
     }
 
     fn trace(events: &[(EventKind, Option<u32>)], tokens: u32) -> Trace {
-        let event =
-            |(kind, tokens): &(EventKind, Option<u32>)| StreamEvent { at_ns: Nanos(0), kind: *kind, tokens: *tokens, coalesced: false };
+        let event = |(kind, tokens): &(EventKind, Option<u32>)| StreamEvent {
+            at_ns: Nanos(0),
+            kind: *kind,
+            tokens: *tokens,
+            coalesced: false,
+        };
         Trace { events: events.iter().map(event).collect(), output_tokens: Some(tokens), ..Trace::default() }
     }
 
@@ -153,7 +164,10 @@ mod tests {
         assert!(!hides_tokens(&plain) && !tells_tokens(&plain));
         assert!(!hides_tokens(&trace(&[(Content, None)], 2)), "one token without text ends most answers");
         assert!(hides_tokens(&trace(&[(Content, None), (Content, None)], 8)));
-        assert!(hides_tokens(&trace(&[(Content, None), (Empty, None), (Empty, None)], 3)), "halves of characters");
+        assert!(
+            hides_tokens(&trace(&[(Content, None), (Empty, None), (Empty, None)], 3)),
+            "halves of characters"
+        );
         let told = trace(&[(Content, Some(4)), (Content, Some(4))], 8);
         assert!(tells_tokens(&told));
         assert!(!tells_tokens(&trace(&[(Content, Some(4)), (Content, None)], 8)), "not for every event");

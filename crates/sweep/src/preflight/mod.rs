@@ -1,6 +1,7 @@
 //! Before the load: can the servers be used, as what, and does this client have what it needs?
 
 mod files;
+mod form;
 mod limits;
 mod metrics;
 mod probe;
@@ -12,7 +13,11 @@ pub use files::Files;
 pub use server::{Server, without_credentials};
 pub use way::Way;
 
-use crate::{Link, Observer, Resolved, SweepError, SweepEvent, host::Ports, template::Template};
+use crate::{
+    Link, Observer, Resolved, SweepError, SweepEvent,
+    host::Ports,
+    template::{Form, Template},
+};
 use plimsoll_driver::Target;
 use plimsoll_record::{ClientLimits, Conditions, PromptConditions, RECORD_SCHEMA, TargetConditions};
 use plimsoll_scrape::Scraper;
@@ -64,8 +69,7 @@ pub async fn look(
         endpoint: plan.endpoint,
         model: conditions.server.model.clone(),
         temperature: plan.temperature,
-        ignore_eos: plan.ignore_eos,
-        include_usage: true,
+        form: Form::usual(plan.endpoint, plan.ignore_eos),
     };
     let limits = Limits { redirects: plan.redirects, ..Limits::default() };
     let targets: Vec<Target> = servers
@@ -80,7 +84,7 @@ pub async fn look(
     let Some(target) = targets.first().cloned() else {
         return Err(SweepError::usage("--url: no address given"));
     };
-    let found = probe::probe(plan, &target, template, files, &mut conditions).await?;
+    let found = probe::probe(plan, &targets, template, files, &mut conditions).await?;
     let limits = if target.dial.is_memory() {
         ClientLimits::default()
     } else {

@@ -155,7 +155,8 @@ impl Prober<'_> {
         // The message alone does not name it; the rest of the body may.
         let limits = FetchLimits { time: self.limit, ..FetchLimits::default() };
         let body = Some(template.prompt(prompt, max_tokens));
-        let reply = fetch(&self.target.dial, &self.target.head, &self.target.path, body, limits).await.ok()?;
+        let reply =
+            fetch(&self.target.dial, &self.target.head, &self.target.path, body, limits).await.ok()?;
         refused_field(reply.status, &reply.body, &candidates)
     }
 
@@ -208,12 +209,7 @@ impl Prober<'_> {
         Ok(trace)
     }
 
-    async fn send(
-        &self,
-        template: &Template,
-        prompt: &Prompt,
-        max_tokens: u32,
-    ) -> Result<Trace, SweepError> {
+    async fn send(&self, template: &Template, prompt: &Prompt, max_tokens: u32) -> Result<Trace, SweepError> {
         let Target { dial, head, path, limits, .. } = self.target.clone();
         let mut slot = Slot::new(dial, head, &path, limits).map_err(SweepError::usage)?;
         let mut trace = Trace::default();
