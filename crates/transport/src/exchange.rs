@@ -1,19 +1,20 @@
 use crate::{
-    Clock, Trace, TransportError,
+    Clock, Sensor, TimeLimits, Trace, TransportError,
     address::Address,
+    advice,
     connection::Connection,
     redirect::{self, Step},
-    slot::gap,
     stream::Follower,
+    watchdog::{Passed, Watchdog},
 };
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, Response, body::Incoming};
-use plimsoll_record::{FailureKind, Redirects};
+use plimsoll_record::{FailureKind, Nanos, Redirects};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// Bounds of one exchange. What a server sends is bounded in size; time is bounded by the caller.
+/// Bounds of one exchange: what a server sends is bounded in size and time.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Largest body that is not an event stream, bytes.
@@ -28,6 +29,8 @@ pub struct Limits {
     pub stream: bool,
     /// What to do about redirects.
     pub redirects: Redirects,
+    /// How long it may take.
+    pub time: TimeLimits,
 }
 
 impl Default for Limits {
@@ -39,6 +42,7 @@ impl Default for Limits {
             text: 64 << 10,
             stream: true,
             redirects: Redirects::Refuse,
+            time: TimeLimits::default(),
         }
     }
 }
@@ -53,128 +57,142 @@ pub enum Next {
     Redirect(Address),
 }
 
-/// Sends `request`, which goes to `address`, and follows the response.
-pub async fn run(
-    connection: &mut Connection,
-    request: Request<Full<Bytes>>,
-    address: &Address,
-    clock: Clock,
-    limits: Limits,
-    linger: Duration,
-    trace: &mut Trace,
-) -> Next {
-    connection.sensor.arm();
-    let sensor = connection.sensor.clone();
-    let response = {
-        let (sender, mut wheel) = connection.parts();
-        wheel.drive(sender.send_request(request)).await
-    };
-    trace.sent = trace.sent.or_else(|| sensor.first_write().map(|instant| clock.nanos(instant)));
-    let response = match response {
-        Ok(response) => response,
-        Err(error) => {
-            let error = TransportError::from_hyper(&error, false);
-            trace.end = Some(clock.nanos(Instant::now()));
-            trace.fail(error.kind(), error.to_string());
-            return Next::Drop;
-        }
-    };
-    trace.head = Some(clock.nanos(sensor.last_read()));
-    trace.http_status = Some(response.status().as_u16());
-    match redirect::step(&response, limits.redirects, address, trace.redirects) {
-        Some(Step::Follow(address)) => {
-            trace.redirects += 1;
-            skip(connection, response.into_body()).await;
-            return Next::Redirect(address);
-        }
-        Some(Step::Refuse(reason)) => trace.fail(FailureKind::Policy, reason),
-        None => {}
-    }
-    if follow(connection, response, clock, limits, linger, trace).await { Next::Keep } else { Next::Drop }
+/// How long the end of a body may lag behind `[DONE]` before the connection is given up instead of being reused.
+const LINGER: Duration = Duration::from_millis(250);
+/// Longest body of a redirect that is read for the sake of the connection, bytes.
+const LONGEST_SKIP: usize = 64 << 10;
+
+/// One exchange.
+pub struct Exchange<'a> {
+    pub connection: &'a mut Connection,
+    pub clock: Clock,
+    pub limits: Limits,
+    pub watchdog: &'a mut Watchdog,
+    pub trace: &'a mut Trace,
 }
 
-/// Reads the body of a redirect, so that its connection can be used again. A long one is not worth that: what is left of
-/// it makes the connection unusable, which the next request sees.
-async fn skip(connection: &mut Connection, mut body: Incoming) {
-    const LONGEST: usize = 64 << 10;
-    let mut length = 0;
-    while let Some(Ok(frame)) = connection.drive(body.frame()).await {
-        length += frame.data_ref().map_or(0, Bytes::len);
-        if length > LONGEST {
-            return;
-        }
+impl Exchange<'_> {
+    /// Sends `request`, which goes to `address`, and follows the response.
+    pub async fn run(mut self, request: Request<Full<Bytes>>, address: &Address) -> Next {
+        let sensor = self.connection.sensor.clone();
+        sensor.arm();
+        let next = self.post(request, address, &sensor).await;
+        self.trace.kernel_lag = self.trace.kernel_lag.max(sensor.kernel_lag());
+        next
     }
-}
 
-async fn follow(
-    connection: &mut Connection,
-    response: Response<Incoming>,
-    clock: Clock,
-    limits: Limits,
-    linger: Duration,
-    trace: &mut Trace,
-) -> bool {
-    let sensor = connection.sensor.clone();
-    let mut follower = Follower::new(&response, limits);
-    let mut body = response.into_body();
-    loop {
-        match connection.drive(body.frame()).await {
-            Some(Ok(frame)) => {
-                let Ok(data) = frame.into_data() else { continue };
-                let read = sensor.last_read();
-                trace.client_lag = trace.client_lag.max(gap(clock, read, Instant::now()));
-                if let Err(error) = follower.push(&data, clock.nanos(read), sensor.reads(), trace) {
-                    trace.end = Some(clock.nanos(read));
-                    trace.fail(error.kind(), error.to_string());
-                    return false;
-                }
-                if follower.is_done() {
-                    follower.judge(trace);
-                    return drain(connection, body, clock, linger, trace).await;
-                }
+    async fn post(&mut self, request: Request<Full<Bytes>>, address: &Address, sensor: &Sensor) -> Next {
+        let response = {
+            let (sender, mut wheel) = self.connection.parts();
+            self.watchdog.guard(sensor, wheel.drive(sender.send_request(request))).await
+        };
+        let sent = sensor.first_write().map(|instant| self.clock.nanos(instant));
+        self.trace.sent = self.trace.sent.or(sent);
+        let response = match response {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => {
+                let error = TransportError::from_hyper(&error, false);
+                return self.fail(&error, Instant::now());
             }
-            Some(Err(error)) => {
-                let error = TransportError::from_hyper(&error, true);
-                let at = clock.nanos(Instant::now());
-                follower.finish(clock.nanos(sensor.last_read()), sensor.reads(), trace);
-                trace.end = Some(at);
-                // A stream that has told its end is complete, however the connection went down.
-                trace.fail(error.kind(), error.to_string());
-                return false;
+            Err(passed) => return self.give_up(passed, sensor),
+        };
+        self.trace.head = Some(self.clock.nanos(sensor.last_read()));
+        self.trace.http_status = Some(response.status().as_u16());
+        self.trace.retry_after_s = advice::retry_after(response.status(), response.headers());
+        match redirect::step(&response, self.limits.redirects, address, self.trace.redirects) {
+            Some(Step::Follow(address)) => {
+                self.trace.redirects += 1;
+                return match self.skip(response.into_body(), sensor).await {
+                    Ok(()) => Next::Redirect(address),
+                    Err(passed) => self.give_up(passed, sensor),
+                };
             }
-            None => {
-                let at = clock.nanos(sensor.last_read());
-                follower.finish(at, sensor.reads(), trace);
-                trace.end = Some(at);
-                follower.judge(trace);
-                return true;
+            Some(Step::Refuse(reason)) => self.trace.fail(FailureKind::Policy, reason),
+            None => {}
+        }
+        self.follow(response, sensor).await
+    }
+
+    /// Reads the body of a redirect, so that its connection can be used again. A long one is not worth that: what is left
+    /// of it makes the connection unusable, which the next request sees.
+    async fn skip(&mut self, mut body: Incoming, sensor: &Sensor) -> Result<(), Passed> {
+        let mut length = 0;
+        while let Some(Ok(frame)) = self.watchdog.guard(sensor, self.connection.drive(body.frame())).await? {
+            length += frame.data_ref().map_or(0, Bytes::len);
+            if length > LONGEST_SKIP {
+                break;
             }
         }
+        Ok(())
     }
-}
 
-/// After `[DONE]`: waits a moment for the end of the body, which frees the connection for the next request.
-/// What comes meanwhile is no part of the answer.
-async fn drain(
-    connection: &mut Connection,
-    mut body: Incoming,
-    clock: Clock,
-    linger: Duration,
-    trace: &mut Trace,
-) -> bool {
-    let sensor = connection.sensor.clone();
-    let done = clock.nanos(sensor.last_read());
-    let ended = timeout(linger, async {
+    async fn follow(&mut self, response: Response<Incoming>, sensor: &Sensor) -> Next {
+        let mut follower = Follower::new(&response, self.limits);
+        let mut body = response.into_body();
         loop {
-            match connection.drive(body.frame()).await {
-                Some(Ok(_)) => {}
-                Some(Err(_)) => return false,
-                None => return true,
+            match self.watchdog.guard(sensor, self.connection.drive(body.frame())).await {
+                Ok(Some(Ok(frame))) => {
+                    let Ok(data) = frame.into_data() else { continue };
+                    let read = self.clock.nanos(sensor.last_read());
+                    self.trace.client_lag = self.trace.client_lag.max(self.clock.now() - read);
+                    if let Err(error) = follower.push(&data, read, sensor.reads(), self.trace) {
+                        return self.fail(&error, sensor.last_read());
+                    }
+                    if self.trace.first_token.is_some() {
+                        self.watchdog.saw_token();
+                    }
+                    if follower.is_done() {
+                        follower.judge(self.trace);
+                        return self.drain(body, sensor).await;
+                    }
+                }
+                Ok(Some(Err(error))) => {
+                    let error = TransportError::from_hyper(&error, true);
+                    let at = Instant::now();
+                    // A stream that has told its end is complete, however the connection went down.
+                    follower.finish(self.clock.nanos(sensor.last_read()), sensor.reads(), self.trace);
+                    return self.fail(&error, at);
+                }
+                Ok(None) => {
+                    let at = self.clock.nanos(sensor.last_read());
+                    follower.finish(at, sensor.reads(), self.trace);
+                    self.trace.end = Some(at);
+                    follower.judge(self.trace);
+                    return Next::Keep;
+                }
+                Err(passed) => return self.give_up(passed, sensor),
             }
         }
-    })
-    .await;
-    // A body that lingers is no part of the answer, but its connection cannot be used again.
-    trace.end = Some(if ended.is_ok() { clock.nanos(sensor.last_read()).max(done) } else { done });
-    ended.unwrap_or(false)
+    }
+
+    /// After `[DONE]`: waits a moment for the end of the body, which frees the connection for the next request.
+    /// What comes meanwhile is no part of the answer.
+    async fn drain(&mut self, mut body: Incoming, sensor: &Sensor) -> Next {
+        let done: Nanos = self.clock.nanos(sensor.last_read());
+        let ended = timeout(LINGER, async {
+            loop {
+                match self.connection.drive(body.frame()).await {
+                    Some(Ok(_)) => {}
+                    Some(Err(_)) => return false,
+                    None => return true,
+                }
+            }
+        })
+        .await;
+        // A body that lingers is no part of the answer, but its connection cannot be used again.
+        self.trace.end =
+            Some(if ended.is_ok() { self.clock.nanos(sensor.last_read()).max(done) } else { done });
+        if ended == Ok(true) { Next::Keep } else { Next::Drop }
+    }
+
+    fn give_up(&mut self, passed: Passed, sensor: &Sensor) -> Next {
+        let error = passed.error(sensor, self.trace);
+        self.fail(&error, Instant::now())
+    }
+
+    fn fail(&mut self, error: &TransportError, at: Instant) -> Next {
+        self.trace.end = Some(self.clock.nanos(at));
+        self.trace.fail(error.kind(), error.to_string());
+        Next::Drop
+    }
 }

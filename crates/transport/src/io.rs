@@ -1,4 +1,4 @@
-use crate::Sensor;
+use crate::{Sensor, kernel};
 use std::{
     cell::RefCell,
     io,
@@ -29,7 +29,10 @@ pub enum Stream {
 }
 
 impl SensorIo {
-    pub const fn new(stream: Stream, sensor: Sensor) -> Self {
+    pub fn new(stream: Stream, sensor: Sensor) -> Self {
+        if let Stream::Tcp(socket) = &stream {
+            kernel::ask(&socket.borrow());
+        }
         Self { stream, sensor }
     }
 }
@@ -37,12 +40,13 @@ impl SensorIo {
 impl AsyncRead for SensorIo {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        ready!(match &mut this.stream {
-            Stream::Tcp(socket) => Pin::new(&mut *socket.borrow_mut()).poll_read(cx, buf),
-            Stream::Unix(socket) => Pin::new(&mut *socket.borrow_mut()).poll_read(cx, buf),
-            Stream::Memory(pipe) => Pin::new(pipe).poll_read(cx, buf),
+        let before = buf.filled().len();
+        let waited = ready!(match &mut this.stream {
+            Stream::Tcp(socket) => kernel::poll_read(&mut socket.borrow_mut(), cx, buf),
+            Stream::Unix(socket) => Pin::new(&mut *socket.borrow_mut()).poll_read(cx, buf).map_ok(|()| None),
+            Stream::Memory(pipe) => Pin::new(pipe).poll_read(cx, buf).map_ok(|()| None),
         })?;
-        this.sensor.saw_read();
+        this.sensor.saw_read(buf.filled().len() - before, waited);
         Poll::Ready(Ok(()))
     }
 }

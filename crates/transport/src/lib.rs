@@ -2,7 +2,7 @@
 //!
 //! A [`Slot`] is one virtual user: it keeps a connection alive, opens a new one when the old is stale, and turns one
 //! prepared request into a [`Trace`]: what came when, which text, which usage, and how it ended. Requests are never
-//! retried: one planned request is one POST.
+//! retried here: one call is one POST.
 //!
 //! ```no_run
 //! use plimsoll_transport::{Clock, Dial, Head, Limits, Slot, Trace};
@@ -27,14 +27,17 @@
 //! [`fetch`] makes one small request of another kind (metrics pages, model lists) over a connection of its own.
 
 mod address;
+mod advice;
 mod connection;
 mod dial;
 mod error;
 mod exchange;
 mod fetch;
+mod gate;
 mod head;
 mod inflate;
 mod io;
+mod kernel;
 mod probe;
 mod proxy;
 mod redirect;
@@ -44,6 +47,7 @@ mod slot;
 mod stream;
 mod tls;
 mod trace;
+mod watchdog;
 
 pub use dial::{Dial, DialOptions, MemoryDial, Resolved, Route, TlsOptions};
 pub use error::TransportError;
@@ -56,3 +60,4 @@ pub use secret::Secret;
 pub use sensor::Sensor;
 pub use slot::Slot;
 pub use trace::{Clock, Trace};
+pub use watchdog::TimeLimits;

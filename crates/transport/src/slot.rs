@@ -1,17 +1,14 @@
 use crate::{
-    Clock, Dial, Head, Limits, Trace, TransportError,
+    Clock, Dial, Head, Limits, TimeLimits, Trace, TransportError,
     address::Address,
     connection::Connection,
-    exchange::{self, Next},
+    exchange::{Exchange, Next},
+    watchdog::{Watchdog, after},
 };
 use bytes::Bytes;
 use hyper::Request;
-use plimsoll_record::{FailureKind, Nanos};
-use std::time::Duration;
-use tokio::time::Instant;
-
-/// How long the end of a body may lag behind `[DONE]` before the connection is given up instead of being reused.
-const LINGER: Duration = Duration::from_millis(250);
+use plimsoll_record::FailureKind;
+use tokio::time::{Instant, timeout_at};
 
 /// One virtual user: a keep-alive connection that carries one request at a time.
 pub struct Slot {
@@ -33,7 +30,19 @@ impl Slot {
 
     /// Opens the connection, so that no request has to wait for it.
     pub async fn connect(&mut self) -> Result<(), TransportError> {
-        self.connection = Some(Connection::open(&self.dial).await?);
+        self.connect_since(Instant::now()).await
+    }
+
+    async fn connect_since(&mut self, begun: Instant) -> Result<(), TransportError> {
+        let TimeLimits { connect, total, .. } = self.limits.time;
+        let (own, whole) = (after(Instant::now(), connect), after(begun, total));
+        let opened = timeout_at(own.min(whole), Connection::open(&self.dial)).await;
+        let opened = opened.map_err(|_| {
+            let (limit, flag) =
+                if own <= whole { (connect, "--connect-timeout") } else { (total, "--timeout") };
+            TransportError::timeout(format!("no connection within {limit:?} ({flag})"))
+        })?;
+        self.connection = Some(opened?);
         self.served = false;
         Ok(())
     }
@@ -41,8 +50,14 @@ impl Slot {
     /// Posts `body` and follows the response to its end. Whatever happens stands in `trace`, also when the future is
     /// dropped half-way; then [`Slot::cut_off`] must be called.
     pub async fn post(&mut self, body: Bytes, clock: Clock, trace: &mut Trace) {
+        self.post_since(Instant::now(), body, clock, trace).await;
+    }
+
+    /// The same as a further attempt at a request that began earlier: the limit for the whole counts from there.
+    pub async fn post_since(&mut self, begun: Instant, body: Bytes, clock: Clock, trace: &mut Trace) {
+        let mut watchdog = Watchdog::new(self.limits.time, begun);
         let mut moved = None;
-        while let Some(address) = self.hop(body.clone(), moved.as_ref(), clock, trace).await {
+        while let Some(address) = self.hop(body.clone(), moved.as_ref(), &mut watchdog, clock, trace).await {
             moved = Some(address);
         }
         self.head.blot(trace);
@@ -53,11 +68,12 @@ impl Slot {
         &mut self,
         body: Bytes,
         moved: Option<&Address>,
+        watchdog: &mut Watchdog,
         clock: Clock,
         trace: &mut Trace,
     ) -> Option<Address> {
         let reused = trace.conn.reused;
-        if let Err(error) = self.ready(trace).await {
+        if let Err(error) = self.ready(watchdog.begun(), trace).await {
             trace.end = Some(clock.now());
             trace.fail(error.kind(), error.to_string());
             return None;
@@ -72,7 +88,8 @@ impl Slot {
         request.headers_mut().clone_from(&self.head.headers);
         address.put(&mut request, connection);
         self.served = true;
-        match exchange::run(connection, request, address, clock, self.limits, LINGER, trace).await {
+        let exchange = Exchange { connection, clock, limits: self.limits, watchdog, trace };
+        match exchange.run(request, address).await {
             Next::Keep => None,
             Next::Drop => {
                 self.connection = None;
@@ -90,7 +107,9 @@ impl Slot {
     /// Ends an exchange whose future was dropped, and its connection; a server takes that as a hang-up.
     pub fn cut_off(&mut self, clock: Clock, trace: &mut Trace, kind: FailureKind, message: &str) {
         if let Some(connection) = self.connection.take() {
-            trace.sent = trace.sent.or_else(|| Some(clock.nanos(connection.sensor.first_write()?)));
+            let sensor = &connection.sensor;
+            trace.sent = trace.sent.or_else(|| Some(clock.nanos(sensor.first_write()?)));
+            trace.kernel_lag = sensor.kernel_lag();
         }
         trace.end = Some(clock.now());
         trace.fail(kind, message);
@@ -98,23 +117,18 @@ impl Slot {
     }
 
     /// A connection that can take a request: the old one if it is alive, else a new one.
-    async fn ready(&mut self, trace: &mut Trace) -> Result<(), TransportError> {
+    async fn ready(&mut self, begun: Instant, trace: &mut Trace) -> Result<(), TransportError> {
         if let Some(connection) = &mut self.connection
             && connection.is_usable().await
         {
             trace.conn.reused = self.served;
             return Ok(());
         }
-        self.connect().await?;
+        self.connect_since(begun).await?;
         if let Some(connection) = &self.connection {
             trace.conn.connect_ns = Some(connection.probe.connect);
             trace.conn.tls_ns = connection.probe.tls;
         }
         Ok(())
     }
-}
-
-/// Time from one instant to another, zero if they came out of order.
-pub fn gap(clock: Clock, from: Instant, to: Instant) -> Nanos {
-    clock.nanos(to) - clock.nanos(from)
 }

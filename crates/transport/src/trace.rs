@@ -62,6 +62,8 @@ pub struct Trace {
     pub finish_reason: Option<String>,
     /// Status of the response.
     pub http_status: Option<u16>,
+    /// How long the server asked to wait before another attempt, with a refusal, seconds.
+    pub retry_after_s: Option<u32>,
     /// The connection.
     pub conn: Connection,
     /// Redirects that were followed.
@@ -70,6 +72,8 @@ pub struct Trace {
     pub encoding: Option<String>,
     /// Largest time from the read of an event to its use.
     pub client_lag: Nanos,
+    /// Largest time from the kernel's receipt of bytes to their read, where the kernel tells.
+    pub kernel_lag: Option<Nanos>,
     /// Frames that could not be read.
     pub malformed: u32,
     /// Generated text in all channels, bounded.

@@ -1,5 +1,5 @@
 use super::Layer;
-use crate::{Sensor, TransportError};
+use crate::{Sensor, TransportError, gate::Gate};
 use bytes::Bytes;
 use http_body_util::Full;
 #[cfg(feature = "http2")]
@@ -74,11 +74,14 @@ impl Sender {
 }
 
 /// Drives a connection whose sender is borrowed apart.
-pub struct Wheel<'a>(pub(super) &'a mut Driver);
+pub struct Wheel<'a> {
+    pub(super) driver: &'a mut Driver,
+    pub(super) gate: &'a Gate,
+}
 
 impl Wheel<'_> {
     pub async fn drive<F: Future>(&mut self, future: F) -> F::Output {
-        self.0.drive(future).await
+        self.driver.drive(self.gate, future).await
     }
 }
 
@@ -93,17 +96,19 @@ impl Driver {
         }
     }
 
-    pub async fn drive<F: Future>(&mut self, future: F) -> F::Output {
+    pub async fn drive<F: Future>(&mut self, gate: &Gate, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|cx| {
-            // What has been read already comes before another read, so that it keeps the stamp of its own.
-            if self.reads_ahead()
-                && let Poll::Ready(output) = future.as_mut().poll(cx)
-            {
-                return Poll::Ready(output);
-            }
-            self.poll(cx);
-            future.as_mut().poll(cx)
+            gate.poll(cx, |cx| {
+                // What has been read already comes before another read, so that it keeps the stamp of its own.
+                if self.reads_ahead()
+                    && let Poll::Ready(output) = future.as_mut().poll(cx)
+                {
+                    return Poll::Ready(output);
+                }
+                self.poll(cx);
+                future.as_mut().poll(cx)
+            })
         })
         .await
     }

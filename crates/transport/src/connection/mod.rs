@@ -11,6 +11,7 @@ pub use layer::Layer;
 
 use crate::{
     Dial, Probe, Sensor, TransportError,
+    gate::Gate,
     io::{SensorIo, Stream, is_stale},
 };
 use driver::Driver;
@@ -32,6 +33,7 @@ pub struct Connection {
     pub absolute: bool,
     sender: Sender,
     driver: Driver,
+    gate: Gate,
     socket: Socket,
 }
 
@@ -78,7 +80,7 @@ impl Connection {
         };
         probe.connect = probe.connect + elapsed(begun);
         let absolute = http2 || dial.forwarder().is_some();
-        Ok(Self { sensor, probe, absolute, sender, driver, socket })
+        Ok(Self { sensor, probe, absolute, sender, driver, gate: Gate::new(), socket })
     }
 
     /// True when a request may be sent now.
@@ -108,12 +110,12 @@ impl Connection {
 
     /// Runs `future` while the connection moves its bytes.
     pub async fn drive<F: Future>(&mut self, future: F) -> F::Output {
-        self.driver.drive(future).await
+        self.driver.drive(&self.gate, future).await
     }
 
     /// The parts, to send with the one while the other is driven.
     pub fn parts(&mut self) -> (&mut Sender, Wheel<'_>) {
-        (&mut self.sender, Wheel(&mut self.driver))
+        (&mut self.sender, Wheel { driver: &mut self.driver, gate: &self.gate })
     }
 }
 

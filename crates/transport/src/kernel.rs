@@ -1,0 +1,141 @@
+//! Reads of a TCP socket with the kernel's own stamp of when their bytes had arrived, below TLS. A client that is late
+//! to read is seen by nothing else: its own stamps are as late as its reads.
+//!
+//! Linux gives the stamp beside the bytes (`SO_TIMESTAMPING`, `SOF_TIMESTAMPING_RX_SOFTWARE`), of the last segment that a
+//! read took bytes from. Elsewhere there is none.
+
+#[cfg(target_os = "linux")]
+pub use linux::{ask, poll_read};
+#[cfg(not(target_os = "linux"))]
+pub use portable::{ask, poll_read};
+
+#[cfg(not(target_os = "linux"))]
+mod portable {
+    use plimsoll_record::Nanos;
+    use std::{
+        io,
+        pin::Pin,
+        task::{Context, Poll},
+    };
+    use tokio::{
+        io::{AsyncRead, ReadBuf},
+        net::TcpStream,
+    };
+
+    pub fn ask(_socket: &TcpStream) {}
+
+    pub fn poll_read(
+        socket: &mut TcpStream,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<Option<Nanos>>> {
+        Pin::new(socket).poll_read(cx, buf).map_ok(|()| None)
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use nix::{
+        cmsg_space,
+        sys::{
+            socket::{
+                ControlMessageOwned, MsgFlags, TimestampingFlag, Timestamps, recvmsg, setsockopt, sockopt,
+            },
+            time::TimeSpec,
+        },
+    };
+    use plimsoll_record::Nanos;
+    use std::{
+        cell::RefCell,
+        io::{self, IoSliceMut},
+        os::fd::AsRawFd,
+        task::{Context, Poll, ready},
+        time::Duration,
+    };
+    use tokio::{
+        io::{Interest, ReadBuf},
+        net::TcpStream,
+    };
+
+    /// Most bytes of one read.
+    const LARGEST: usize = 64 << 10;
+
+    /// What all sockets of a thread read into. hyper's own buffers come without contents, and to fill them with zeros before
+    /// each read costs more than to copy the few hundred bytes that a token takes.
+    struct Scratch {
+        bytes: Vec<u8>,
+        control: Vec<u8>,
+    }
+
+    thread_local! {
+        static SCRATCH: RefCell<Scratch> =
+            RefCell::new(Scratch { bytes: vec![0; LARGEST], control: cmsg_space!(Timestamps) });
+    }
+
+    /// Asks the kernel to stamp what it receives on this socket. One that cannot leaves reads without a stamp.
+    pub fn ask(socket: &TcpStream) {
+        let wanted =
+            TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE | TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE;
+        let _ = setsockopt(socket, sockopt::Timestamping, &wanted);
+    }
+
+    /// One read, and how long its bytes had waited for it.
+    pub fn poll_read(
+        socket: &mut TcpStream,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<Option<Nanos>>> {
+        loop {
+            ready!(socket.poll_read_ready(cx))?;
+            let mut read = None;
+            let asked = buf.remaining().min(LARGEST);
+            let result = socket.try_io(Interest::READABLE, || {
+                let (count, stamp) = receive(socket, asked, buf)?;
+                read = Some(stamp);
+                // A read that was not filled has emptied the socket (edge-triggered readiness, as in tokio's own reads): to say
+                // so here saves the system call that would find it out. The end of the stream is a readiness of its own, which
+                // this does not clear.
+                if 0 < count && count < asked { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+            });
+            match (read, result) {
+                (Some(stamp), _) => return Poll::Ready(Ok(stamp.and_then(waited))),
+                (None, Err(error)) if error.kind() != io::ErrorKind::WouldBlock => {
+                    return Poll::Ready(Err(error));
+                }
+                (None, _) => {}
+            }
+        }
+    }
+
+    /// Bytes and the stamp of the last of them.
+    fn receive(
+        socket: &TcpStream,
+        asked: usize,
+        buf: &mut ReadBuf<'_>,
+    ) -> io::Result<(usize, Option<TimeSpec>)> {
+        SCRATCH.with_borrow_mut(|Scratch { bytes, control }| {
+            let room = bytes.get_mut(..asked).unwrap_or_default();
+            let mut parts = [IoSliceMut::new(room)];
+            let message = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(control), MsgFlags::empty())?;
+            let stamp = message.cmsgs().ok().and_then(|mut messages| {
+                messages.find_map(|message| match message {
+                    ControlMessageOwned::ScmTimestampsns(stamps) => Some(stamps.system),
+                    _ => None,
+                })
+            });
+            let count = message.bytes;
+            buf.put_slice(bytes.get(..count).unwrap_or_default());
+            Ok((count, stamp))
+        })
+    }
+
+    /// From the stamp to now, both on the wall clock, which the kernel stamps with. None when the clock was set back in
+    /// between; what else is implausible is for the caller to tell.
+    fn waited(stamp: TimeSpec) -> Option<Nanos> {
+        let stamp = Duration::from(stamp);
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let now = Duration::new(now.tv_sec.try_into().ok()?, now.tv_nsec.try_into().ok()?);
+        let waited = now.checked_sub(stamp).filter(|_| !stamp.is_zero())?;
+        Some(Nanos(u64::try_from(waited.as_nanos()).ok()?))
+    }
+}
