@@ -48,7 +48,7 @@ fn join(folder: &Path) -> Result<Ending, String> {
             Ok(base) if base.url(&route) == wanted => {}
             Err(_) if or_error => {}
             Ok(found) => {
-                wrong.push(format!("{base} and {endpoint} give {}, not {wanted}", found.url(&route)))
+                wrong.push(format!("{base} and {endpoint} give {}, not {wanted}", found.url(&route)));
             }
             Err(error) => wrong.push(format!("{base}: {error}")),
         }

@@ -144,7 +144,7 @@ pub fn sweep(
             match file.file_name().to_str() {
                 Some("requests.jsonl") => records = read_lines::<RequestRecord>(&bytes).records,
                 Some("report.md" | "summary.json" | "conditions.json") => {
-                    told.push_str(&String::from_utf8_lossy(&bytes))
+                    told.push_str(&String::from_utf8_lossy(&bytes));
                 }
                 _ => {}
             }

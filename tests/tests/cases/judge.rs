@@ -68,7 +68,7 @@ struct Compare<'a> {
 }
 
 impl Compare<'_> {
-    const KEYS: [&'static str; 19] = [
+    const KEYS: [&'static str; 20] = [
         "result",
         "error_kind",
         "http_status",
@@ -86,6 +86,7 @@ impl Compare<'_> {
         "ttft_from_event_index",
         "ttft_content_event_index",
         "ttft_ms_nominal",
+        "ttft_absent",
         "must_finish_within_ms",
         "sequence",
     ];
@@ -251,24 +252,21 @@ impl Compare<'_> {
                 self.wrong(format!("tokens in body events {found}, not {wanted}"));
             }
         }
-        let first = |found: Option<&(usize, _)>| {
-            let sent = found.and_then(|(number, _)| sent.get(*number));
-            sent.map_or(Value::Null, |sent| Value::from(sent.index))
+        let index = |number: Option<usize>| {
+            number.and_then(|number| sent.get(number)).map_or(Value::Null, |sent| Value::from(sent.index))
         };
-        let at = self
-            .record
-            .events
-            .iter()
-            .enumerate()
-            .find(|(_, event)| Some(event.at_ns) == self.record.first_token_ns);
-        self.same(
-            "ttft_from_event_index",
-            &first(
-                if self.record.first_token_ns.is_some() { first_text(&tokens, at) } else { None }.as_ref(),
-            ),
-        );
+        let first = self.record.first_token_ns.and_then(|at| {
+            let stamped = self.record.events.iter().position(|event| event.at_ns == at);
+            tokens.iter().find(|(_, event)| event.at_ns == at).map(|(number, _)| *number).or(stamped)
+        });
+        self.same("ttft_from_event_index", &index(first));
         let content = tokens.iter().find(|(_, event)| event.kind == EventKind::Content);
-        self.same("ttft_content_event_index", &first(content));
+        self.same("ttft_content_event_index", &index(content.map(|(number, _)| *number)));
+        if self.expect.get("ttft_absent").and_then(Value::as_bool) == Some(true)
+            && self.record.first_token_ns.is_some()
+        {
+            self.wrong("a TTFT, though nothing was streamed".to_owned());
+        }
         let nominal = self.expect.get("ttft_ms_nominal").and_then(Value::as_u64).map(Duration::from_millis);
         match (nominal, self.record.first_token_ns) {
             (Some(nominal), Some(at)) => self.stamp("TTFT", nominal, at),
@@ -306,15 +304,6 @@ impl Compare<'_> {
                 .push(format!("{what} is stamped {took:?} after the request; it was sent at {nominal:?}"));
         }
     }
-}
-
-/// The event that the record takes for its first token, if that is one with text.
-fn first_text<'a>(
-    tokens: &[(usize, &'a plimsoll_record::StreamEvent)],
-    stamped: Option<(usize, &'a plimsoll_record::StreamEvent)>,
-) -> Option<(usize, &'a plimsoll_record::StreamEvent)> {
-    let at = stamped?.1.at_ns;
-    tokens.iter().find(|(_, event)| event.at_ns == at).copied().or(stamped)
 }
 
 fn text<'a>(map: &'a Map<String, Value>, key: &str) -> &'a str {
