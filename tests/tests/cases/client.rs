@@ -1,7 +1,7 @@
 //! The client's real path: the driver's slots over sockets, the scraper, and the whole program.
 
 use plimsoll_driver::{
-    Cohort, Control, Event, LevelPlan, Prepared, Sink, Stop, Stream, Supply, Target, Worker, run_level,
+    Cohort, Control, Event, LevelPlan, Load, Prepared, Sink, Stop, Stream, Supply, Target, Worker, run_level,
 };
 use plimsoll_record::{Endpoint, RequestRecord, Sample, SampleTrigger, read_lines};
 use plimsoll_scrape::{Scraper, Settings};
@@ -56,11 +56,10 @@ pub fn load(url: &str, endpoint: Endpoint, n: u32, limit: Duration) -> Result<Ve
         limits: Limits::default(),
     };
     let control = Arc::new(Control::new(LevelPlan {
-        level: 1,
+        load: Load::Closed { slots: 1, ramp: Duration::ZERO },
         repeat: 0,
         warmup: 0,
         cohort: Cohort::Requests(n),
-        ramp: Duration::ZERO,
         timeout: limit,
     }));
     let records = Arc::new(Mutex::new(Vec::new()));
