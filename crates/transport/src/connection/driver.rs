@@ -15,6 +15,7 @@ use std::{
     pin::{Pin, pin},
     task::{Context, Poll},
 };
+use tokio::task::coop::consume_budget;
 
 type Body = Full<Bytes>;
 
@@ -97,6 +98,9 @@ impl Driver {
     }
 
     pub async fn drive<F: Future>(&mut self, gate: &Gate, future: F) -> F::Output {
+        // One read can hold thousands of frames, each ready at once: without this a server that never pauses would keep the
+        // task from its time limits, and its thread from everybody else.
+        consume_budget().await;
         let mut future = pin!(future);
         poll_fn(|cx| {
             gate.poll(cx, |cx| {
