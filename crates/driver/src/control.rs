@@ -196,6 +196,9 @@ impl Control {
     pub(crate) fn drain(&self, window: &mut Window) {
         window.draining = true;
         self.over.send_replace(true);
+        if let Some(line) = &self.line {
+            line.close();
+        }
     }
 
     /// A request joins or leaves the line at the cap.

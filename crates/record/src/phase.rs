@@ -67,7 +67,7 @@ pub struct PhaseMark {
     /// With [`PhaseEdge::RunEnd`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<FinishReason>,
-    /// With [`FinishReason::Failed`]: what happened.
+    /// With [`FinishReason::Failed`]: what happened. With [`PhaseEdge::Drain`]: why the level ended before its time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

@@ -81,7 +81,7 @@ impl Control {
             let spans = |p95: Nanos| Nanos(p95.0.saturating_mul(u64::from(durations)));
             let longest = agenda.p95_at_open.map(|p95| Nanos(spans(p95).0.saturating_mul(LONGEST)));
             let spanned = spans(tally.p95().unwrap_or_default()).min(longest.unwrap_or(Nanos(u64::MAX)));
-            if at - agenda.open() >= nanos(floor).max(spanned) {
+            if at + Nanos(1) - agenda.open() >= nanos(floor).max(spanned) {
                 agenda.rule(at);
             }
         }

@@ -19,9 +19,13 @@ impl Line {
         Arc::clone(&self.0).try_acquire_owned().ok().map(Place)
     }
 
-    /// Waits in line for a place.
+    /// Sends everybody in line away, in their order.
+    pub fn close(&self) {
+        self.0.close();
+    }
+
+    /// Waits in line for a place; `None` when the line was closed meanwhile.
     pub async fn wait(&self) -> Option<Place> {
-        // Never closed, so that waiting cannot fail.
         Arc::clone(&self.0).acquire_owned().await.ok().map(Place)
     }
 }

@@ -13,3 +13,6 @@ pub use agenda::Agenda;
 pub use line::Line;
 pub use pool::Pool;
 pub use run::{Sender, run};
+
+#[cfg(test)]
+mod tests;

@@ -99,8 +99,12 @@ where
             tokio::select! {
                 biased;
                 () = stop.wait() => given_up = Some("not sent: the run was stopped"),
-                () = control.over() => given_up = Some("not sent: the level was over before its turn (--cap)"),
-                free = line.wait() => place = free,
+                free = line.wait() => {
+                    place = free;
+                    if place.is_none() {
+                        given_up = Some("not sent: the level was over before its turn (--cap)");
+                    }
+                }
             }
             control.in_line(false);
         }
