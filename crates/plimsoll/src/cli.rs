@@ -1,6 +1,6 @@
 use crate::{
     Exit,
-    flags::{CheckFlags, MockFlags, ReportFlags, SweepFlags},
+    flags::{CheckFlags, MockFlags, ReportFlags, SelftestFlags, SweepFlags},
     terminal,
 };
 use clap::{ArgAction, Parser, Subcommand, error::ErrorKind};
@@ -59,6 +59,8 @@ pub enum Command {
     Check(CheckFlags),
     /// Serves the mock vLLM until Ctrl-C.
     Mock(MockFlags),
+    /// Measures in about 20 s what this machine's client can do at most; `sweep` writes it beside its results.
+    Selftest(SelftestFlags),
     /// Makes the report of a run folder again, from the folder alone.
     Report(ReportFlags),
 }

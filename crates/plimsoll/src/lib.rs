@@ -4,6 +4,7 @@
 //! plimsoll sweep    load at rising concurrency: table, knee, SLO verdicts, bottleneck; the evidence in a run folder
 //! plimsoll check    does a server answer, correctly and completely?
 //! plimsoll mock     serve the mock vLLM
+//! plimsoll selftest what this machine's client can do at most
 //! plimsoll report   a run folder again
 //! ```
 //!
@@ -49,6 +50,7 @@ where
         Command::Sweep(flags) => commands::sweep(&flags, argv),
         Command::Check(flags) => commands::check(&flags),
         Command::Mock(flags) => commands::mock(&flags),
+        Command::Selftest(flags) => commands::selftest(&flags),
         Command::Report(flags) => commands::report(&flags),
     };
     match done {

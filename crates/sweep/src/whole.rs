@@ -1,5 +1,5 @@
 use crate::{
-    Ending, Observer, Rendered, Resolved, RunFolder, SweepError, SweepEvent, WallStamp,
+    CeilingStore, Ending, Observer, Rendered, Resolved, RunFolder, SweepError, SweepEvent, WallStamp,
     preflight::{self, Ready},
     render,
     run::Run,
@@ -58,6 +58,12 @@ pub async fn sweep(setup: Setup, observer: &mut dyn Observer) -> Result<Done, Sw
     let files = preflight::Files::read(&resolved.plan)?;
     let mut ready: Ready = preflight::look(&resolved, &link, key.as_ref(), &files, clock, observer).await?;
     ready.conditions.environment = environment(&wall, &link, &resolved, &ready, client, argv);
+    if ready.conditions.environment.ceiling.is_none() && !matches!(link, Link::Memory(_)) {
+        observer.event(SweepEvent::Preflight(
+            "no self-test of this client is stored for this host; `plimsoll selftest` tells in 20 s what it can do"
+                .to_owned(),
+        ));
+    }
     let workload = Arc::new(ready.workload(&resolved, files)?);
     let mut resolved = resolved;
     resolved.plan.model = Some(ready.conditions.server.model.clone());
@@ -118,13 +124,15 @@ fn environment(
         started_at: wall.rfc3339(),
         started_unix_ns: wall.unix_ns(),
         url,
-        client,
         argv,
         host: text(system.nodename()),
         os: format!("{} {} {}", text(system.sysname()), text(system.release()), text(system.machine())),
         targets: ready.ways.clone(),
         limits: ready.limits.clone(),
-        ceiling: None,
+        ceiling: CeilingStore::of_environment()
+            .filter(|_| !matches!(link, Link::Memory(_)))
+            .and_then(|store| store.read(&client)),
+        client,
         cpus: std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX)),
     }
 }

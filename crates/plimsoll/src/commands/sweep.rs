@@ -5,7 +5,7 @@ use std::cell::Cell;
 use tokio::time::Instant;
 
 /// The client's name and version, as it stands in the conditions.
-const CLIENT: &str = concat!("plimsoll ", env!("CARGO_PKG_VERSION"));
+pub const CLIENT: &str = concat!("plimsoll ", env!("CARGO_PKG_VERSION"));
 
 /// The main job: a sweep from the plan to the report.
 pub fn sweep(flags: &SweepFlags, argv: Vec<String>) -> Result<Exit, Failure> {

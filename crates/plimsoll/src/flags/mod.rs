@@ -4,12 +4,14 @@ mod check;
 mod levels;
 mod mock;
 mod report;
+mod selftest;
 mod sweep;
 mod target;
 
 pub use check::CheckFlags;
 pub use mock::MockFlags;
 pub use report::ReportFlags;
+pub use selftest::SelftestFlags;
 pub use sweep::SweepFlags;
 pub use target::TargetFlags;
 

@@ -15,6 +15,27 @@ const SPARE: u64 = 64;
 /// Open files of a worker's runtime.
 const WORKER: u64 = 8;
 
+/// Open files that an open loop is given, if they may be had: what it needs is known only afterwards.
+const MOST_OPEN: u64 = 40_000;
+
+/// Raises this process's limit on open files to `wanted`, or as far as it may be, and tells what it is then.
+pub fn open_files(wanted: u64) -> u64 {
+    raise_files(wanted).unwrap_or(u64::MAX)
+}
+
+/// The limit afterwards; absent: none.
+fn raise_files(wanted: u64) -> Option<u64> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|limit| limit >= wanted) {
+        return current;
+    }
+    let wanted = maximum.map_or(wanted, |maximum| maximum.min(wanted));
+    match setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }) {
+        Ok(()) => Some(wanted),
+        Err(_) => current,
+    }
+}
+
 /// What a plan needs at most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
@@ -84,19 +105,7 @@ impl Need {
 
     /// The limit on open files afterwards; absent: none.
     fn raise_files(&self) -> Option<u64> {
-        let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-        let wanted = match (self.open, maximum) {
-            (true, Some(maximum)) => maximum.max(self.files),
-            _ => self.files,
-        };
-        if current.is_none_or(|limit| limit >= wanted) {
-            return current;
-        }
-        let wanted = maximum.map_or(wanted, |maximum| maximum.min(wanted));
-        match setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }) {
-            Ok(()) => Some(wanted),
-            Err(_) => current,
-        }
+        raise_files(if self.open { self.files.max(MOST_OPEN) } else { self.files })
     }
 
     fn flag(&self) -> &'static str {

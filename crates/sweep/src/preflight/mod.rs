@@ -10,6 +10,7 @@ mod targets;
 mod way;
 
 pub use files::Files;
+pub use limits::open_files;
 pub use server::{Server, without_credentials};
 pub use way::Way;
 
