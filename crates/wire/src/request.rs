@@ -36,6 +36,7 @@ pub enum Input<'a> {
 /// );
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each stands for a field of the JSON")]
 pub struct RequestBody<'a> {
     /// The route that takes it.
     pub endpoint: Endpoint,

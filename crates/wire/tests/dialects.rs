@@ -92,7 +92,7 @@ fn a_responses_stream() {
     assert_eq!(last.finish_reason.as_deref(), Some("completed"));
     assert!(last.complete && !chunks[..19].iter().any(|chunk| chunk.complete));
     // The payload's own name is enough.
-    let bare: String = RESPONSES.iter().map(|json| format!("data: {json}\n\n")).collect();
+    let bare = RESPONSES.map(|json| format!("data: {json}\n\n")).concat();
     assert_eq!(self::chunks(&bare), chunks);
 }
 

@@ -48,7 +48,7 @@ fn rarer<'a>(chunk: &mut Chunk<'a>, rare: Rare<'a>, name: &str, object: &str) ->
         }
         _ if object == "response" => {
             put(chunk, rare.output);
-            end(chunk, rare.status, rare.incomplete);
+            end(chunk, rare.status, rare.incomplete.0);
         }
         _ => {}
     }
@@ -70,12 +70,10 @@ fn response_step<'a>(chunk: &mut Chunk<'a>, rare: Rare<'a>, step: &str) -> bool 
         }
         "completed" | "incomplete" | "failed" | "cancelled" => {
             chunk.complete = true;
-            if let Some(Response { status, error, usage, incomplete_details }) = rare.response {
-                chunk.usage = usage.0.and_then(Usage::from_raw).or(chunk.usage);
-                chunk.error = chunk.error.take().or(error.and_then(ServerError::from_raw));
-                let reason = incomplete_details.0.map(|details| details.reason.0).unwrap_or_default();
-                end(chunk, status.0, reason);
-            }
+            let Response { status, error, usage, incomplete } = rare.response;
+            chunk.usage = usage.or(chunk.usage);
+            chunk.error = chunk.error.take().or(error.and_then(ServerError::from_raw));
+            end(chunk, status, incomplete.0);
             if chunk.finish_reason.is_none() && chunk.error.is_none() {
                 end(chunk, Cow::Owned(step.to_owned()), Cow::Borrowed(""));
             }

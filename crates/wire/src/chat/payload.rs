@@ -5,7 +5,7 @@ use super::{
     delta::{Channels, Delta, Length},
     fill::{Fill, Place, each, skip, text},
     lenient::{Object, Text, append},
-    usage::{RawUsage, Usage},
+    usage::Usage,
 };
 use serde::{
     Deserialize,
@@ -59,7 +59,7 @@ pub struct Rare<'a> {
     /// As a text: the message of an error.
     pub message: Message<'a>,
     /// The responses dialect: the response as far as it has come.
-    pub response: Option<Response<'a>>,
+    pub response: Response<'a>,
     /// The responses dialect: an item of the output that begins.
     pub item: Option<Item<'a>>,
     /// `part` or `content_block`: a piece of the answer that begins.
@@ -67,7 +67,7 @@ pub struct Rare<'a> {
     /// A whole body of the responses dialect.
     pub output: Channels<'a>,
     pub status: Cow<'a, str>,
-    pub incomplete: Cow<'a, str>,
+    pub incomplete: Incomplete<'a>,
     /// A whole body of the messages dialect.
     pub content: Channels<'a>,
     pub stop_reason: Cow<'a, str>,
@@ -81,22 +81,60 @@ pub struct Message<'a> {
 }
 
 /// The `response` object of an event.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 pub struct Response<'a> {
-    #[serde(borrow, default)]
-    pub status: Text<'a>,
-    #[serde(borrow, default)]
+    pub status: Cow<'a, str>,
     pub error: Option<&'a RawValue>,
-    #[serde(default)]
-    pub usage: Object<RawUsage>,
-    #[serde(borrow, default)]
-    pub incomplete_details: Object<Incomplete<'a>>,
+    pub usage: Option<Usage>,
+    pub incomplete: Incomplete<'a>,
 }
 
-#[derive(Debug, Deserialize)]
-pub struct Incomplete<'a> {
-    #[serde(borrow, default)]
-    pub reason: Text<'a>,
+/// Why a response is incomplete.
+#[derive(Debug, Default)]
+pub struct Incomplete<'a>(pub Cow<'a, str>);
+
+impl<'de> Fill<'de> for Response<'de> {
+    fn map<A: MapAccess<'de>>(&mut self, mut map: A) -> Result<(), A::Error> {
+        #[derive(Deserialize)]
+        #[serde(field_identifier, rename_all = "snake_case")]
+        enum ResponseKey {
+            Status,
+            Error,
+            Usage,
+            IncompleteDetails,
+            #[serde(other)]
+            Other,
+        }
+        while let Some(key) = map.next_key::<ResponseKey>()? {
+            match key {
+                ResponseKey::Status => self.status = text(&mut map)?,
+                ResponseKey::Error => self.error = map.next_value()?,
+                ResponseKey::Usage => self.usage = Usage::read(&mut map)?,
+                ResponseKey::IncompleteDetails => map.next_value_seed(Place(&mut self.incomplete))?,
+                ResponseKey::Other => skip(&mut map)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Fill<'de> for Incomplete<'de> {
+    fn map<A: MapAccess<'de>>(&mut self, mut map: A) -> Result<(), A::Error> {
+        #[derive(Deserialize)]
+        #[serde(field_identifier, rename_all = "snake_case")]
+        enum DetailKey {
+            Reason,
+            #[serde(other)]
+            Other,
+        }
+        while let Some(key) = map.next_key::<DetailKey>()? {
+            match key {
+                DetailKey::Reason => self.0 = text(&mut map)?,
+                DetailKey::Other => skip(&mut map)?,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// An item, part or content block; which of the fields it has depends on its type.
@@ -195,7 +233,7 @@ impl<'de> Fill<'de> for Payload<'de> {
                         all: &mut self.choices,
                     }))?;
                 }
-                Key::Usage => self.usage = usage(&mut map)?.or(self.usage),
+                Key::Usage => self.usage = Usage::read(&mut map)?.or(self.usage),
                 Key::Object => self.object = text(&mut map)?,
                 Key::Type => self.name = text(&mut map)?,
                 Key::Delta => map.next_value_seed(Place(&mut self.delta))?,
@@ -206,35 +244,24 @@ impl<'de> Fill<'de> for Payload<'de> {
                 }
                 Key::Code => self.rare().code = map.next_value()?,
                 Key::Message => map.next_value_seed(Place(&mut self.rare().message))?,
-                Key::Response => self.rare().response = map.next_value::<Object<_>>()?.0,
+                Key::Response => map.next_value_seed(Place(&mut self.rare().response))?,
                 Key::Item => self.rare().item = map.next_value::<Object<_>>()?.0,
                 Key::Part => self.rare().part = map.next_value::<Object<_>>()?.0,
                 Key::Output => map.next_value_seed(Place(&mut Items(&mut self.rare().output)))?,
                 Key::Content => map.next_value_seed(Place(&mut Items(&mut self.rare().content)))?,
                 Key::Status => self.rare().status = text(&mut map)?,
                 Key::StopReason => self.rare().stop_reason = text(&mut map)?,
-                Key::IncompleteDetails => {
-                    let details = map.next_value::<Object<Incomplete<'de>>>()?.0;
-                    self.rare().incomplete = details.map(|details| details.reason.0).unwrap_or_default();
-                }
+                Key::IncompleteDetails => map.next_value_seed(Place(&mut self.rare().incomplete))?,
                 Key::XGroq => {
-                    #[derive(Deserialize)]
-                    struct Extra {
-                        #[serde(default)]
-                        usage: Object<RawUsage>,
-                    }
-                    let extra = map.next_value::<Object<Extra>>()?.0;
-                    self.usage = self.usage.or(extra.and_then(|extra| Usage::from_raw(extra.usage.0?)));
+                    let mut extra = Message::default();
+                    map.next_value_seed(Place(&mut extra))?;
+                    self.usage = self.usage.or(extra.usage);
                 }
                 Key::Other => skip(&mut map)?,
             }
         }
         Ok(())
     }
-}
-
-fn usage<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<Usage>, A::Error> {
-    Ok(map.next_value::<Object<RawUsage>>()?.0.and_then(Usage::from_raw))
 }
 
 /// The text of a list's items, each taken as soon as it is read.
@@ -303,7 +330,7 @@ impl<'de> Fill<'de> for Choice<'_, 'de> {
                         all.tokens = Some(all.tokens.unwrap_or(0).saturating_add(length));
                     }
                 }
-                ChoiceKey::Usage => all.usage = usage(&mut map)?.or(all.usage),
+                ChoiceKey::Usage => all.usage = Usage::read(&mut map)?.or(all.usage),
                 ChoiceKey::Other => skip(&mut map)?,
             }
         }
@@ -332,7 +359,7 @@ impl<'de> Fill<'de> for Message<'de> {
         }
         while let Some(key) = map.next_key::<MessageKey>()? {
             match key {
-                MessageKey::Usage => self.usage = usage(&mut map)?,
+                MessageKey::Usage => self.usage = Usage::read(&mut map)?,
                 MessageKey::Other => skip(&mut map)?,
             }
         }

@@ -1,5 +1,8 @@
-use super::lenient::{Count, Object};
-use serde::Deserialize;
+use super::{
+    fill::{Fill, Place, skip},
+    lenient::Count,
+};
+use serde::{Deserialize, de::MapAccess};
 
 /// The server's counts. In a stream they are cumulative: the last one holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,54 +16,82 @@ pub struct Usage {
 }
 
 /// A `usage` of any dialect.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default)]
 pub struct RawUsage {
-    #[serde(default)]
-    prompt_tokens: Count,
-    #[serde(default)]
-    completion_tokens: Count,
-    #[serde(default)]
-    prompt_tokens_details: Object<Details>,
+    prompt: Option<u32>,
+    completion: Option<u32>,
+    cached: Option<u32>,
     /// Of the responses and messages dialects.
-    #[serde(default)]
-    input_tokens: Count,
-    #[serde(default)]
-    output_tokens: Count,
-    #[serde(default)]
-    input_tokens_details: Object<Details>,
+    input: Option<u32>,
+    output: Option<u32>,
     /// Of the messages dialect, where `input_tokens` leaves both of these out.
-    #[serde(default)]
-    cache_read_input_tokens: Count,
-    #[serde(default)]
-    cache_creation_input_tokens: Count,
-    #[serde(default)]
-    prompt_cache_hit_tokens: Count,
+    read: Option<u32>,
+    created: Option<u32>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Details {
-    #[serde(default)]
-    cached_tokens: Count,
+impl<'de> Fill<'de> for RawUsage {
+    fn map<A: MapAccess<'de>>(&mut self, mut map: A) -> Result<(), A::Error> {
+        #[derive(Deserialize)]
+        #[serde(field_identifier, rename_all = "snake_case")]
+        enum Key {
+            PromptTokens,
+            CompletionTokens,
+            #[serde(alias = "input_tokens_details")]
+            PromptTokensDetails,
+            #[serde(alias = "prompt_cache_hit_tokens")]
+            CachedTokens,
+            InputTokens,
+            OutputTokens,
+            CacheReadInputTokens,
+            CacheCreationInputTokens,
+            #[serde(other)]
+            Other,
+        }
+        while let Some(key) = map.next_key::<Key>()? {
+            let place = match key {
+                Key::PromptTokens => &mut self.prompt,
+                Key::CompletionTokens => &mut self.completion,
+                Key::CachedTokens => &mut self.cached,
+                Key::InputTokens => &mut self.input,
+                Key::OutputTokens => &mut self.output,
+                Key::CacheReadInputTokens => &mut self.read,
+                Key::CacheCreationInputTokens => &mut self.created,
+                Key::PromptTokensDetails => {
+                    let mut details = Self::default();
+                    map.next_value_seed(Place(&mut details))?;
+                    self.cached = details.cached.or(self.cached);
+                    continue;
+                }
+                Key::Other => {
+                    skip(&mut map)?;
+                    continue;
+                }
+            };
+            *place = map.next_value::<Count>()?.0.or(*place);
+        }
+        Ok(())
+    }
 }
 
 impl Usage {
     /// Absent when no count was told.
-    pub(super) fn from_raw(raw: RawUsage) -> Option<Self> {
-        let detail = |details: Object<Details>| details.0.and_then(|details| details.cached_tokens.0);
-        let (read, created) = (raw.cache_read_input_tokens.0, raw.cache_creation_input_tokens.0);
-        let input = raw
-            .input_tokens
-            .0
-            .and_then(|input| input.checked_add(read.unwrap_or(0))?.checked_add(created.unwrap_or(0)));
+    pub(super) fn from_raw(raw: &RawUsage) -> Option<Self> {
+        let input = raw.input.and_then(|input| {
+            input.checked_add(raw.read.unwrap_or(0))?.checked_add(raw.created.unwrap_or(0))
+        });
         let usage = Self {
-            prompt_tokens: raw.prompt_tokens.0.or(input),
-            completion_tokens: raw.completion_tokens.0.or(raw.output_tokens.0),
-            cached_tokens: detail(raw.prompt_tokens_details)
-                .or(detail(raw.input_tokens_details))
-                .or(read)
-                .or(raw.prompt_cache_hit_tokens.0),
+            prompt_tokens: raw.prompt.or(input),
+            completion_tokens: raw.completion.or(raw.output),
+            cached_tokens: raw.cached.or(raw.read),
         };
         (usage != Self::default()).then_some(usage)
+    }
+
+    /// Reads the value of an entry.
+    pub(super) fn read<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<Self>, A::Error> {
+        let mut raw = RawUsage::default();
+        map.next_value_seed(Place(&mut raw))?;
+        Ok(Self::from_raw(&raw))
     }
 
     /// The same without the generated tokens, which the messages dialect only estimates at the start of its stream.
@@ -75,8 +106,10 @@ mod tests {
     use super::*;
 
     fn usage(json: &str) -> Option<(Option<u32>, Option<u32>, Option<u32>)> {
-        let raw: Object<RawUsage> = serde_json::from_str(json).unwrap();
-        let usage = Usage::from_raw(raw.0?)?;
+        let mut raw = RawUsage::default();
+        let mut deserializer = serde_json::Deserializer::from_str(json);
+        serde::de::DeserializeSeed::deserialize(Place(&mut raw), &mut deserializer).unwrap();
+        let usage = Usage::from_raw(&raw)?;
         Some((usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens))
     }
 
@@ -106,6 +139,7 @@ mod tests {
                 Some((Some(9), None, Some(3))),
             ),
             (r#"{"input_tokens":4294967295,"cache_read_input_tokens":1}"#, Some((None, None, Some(1)))),
+            (r#"{"completion_tokens":3,"completion_tokens":4}"#, Some((None, Some(4), None))),
             (r#"{"total_tokens":3}"#, None),
             ("[]", None),
         ];
