@@ -2,7 +2,7 @@ use std::{num::NonZeroU32, time::Duration};
 
 /// What goes wrong with which request, and how streams look. The default is a healthy vLLM.
 ///
-/// Requests to the two generating routes are numbered from 0 as they arrive.
+/// Requests to the generating routes are numbered from 0 as they arrive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Faults of single requests; the first that fits a request's number applies.
@@ -11,6 +11,8 @@ pub struct Faults {
     pub stream: StreamShape,
     /// The model ends its text after this many tokens, unless a request sets `ignore_eos`.
     pub eos_after: Option<NonZeroU32>,
+    /// Fields of a request that the server does not take: it answers 400 as vLLM does where it forbids unknown fields.
+    pub refuse_fields: Vec<String>,
 }
 
 /// A fault of every `every`-th request: of number `every - 1`, `2 * every - 1`, ...
@@ -50,7 +52,7 @@ pub enum FaultKind {
 /// How a stream looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamShape {
-    /// When the role of a chat answer is sent.
+    /// When the role of a chat answer, or the opening of an answer of the responses or messages route, is sent.
     pub role: RoleChunk,
     /// Tokens per event from the second event on, as vLLM's `--stream-interval`; the first event has one token.
     pub interval: NonZeroU32,

@@ -15,7 +15,7 @@ pub struct Ledger {
 pub struct LedgerEntry {
     /// The engine's number; it is also the index in [`Ledger::requests`].
     pub id: RequestId,
-    /// The `id` of the answer: `chatcmpl-...` or `cmpl-...`, with the client's `X-Request-Id` if it sent one.
+    /// The `id` of the answer: `chatcmpl-...`, `cmpl-...`, `resp_...` or `msg_...`, with the client's `X-Request-Id` if it sent one.
     pub response_id: String,
     /// Its body had been read and was valid.
     pub arrival: Nanos,

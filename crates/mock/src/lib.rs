@@ -18,8 +18,9 @@
 //!   runtime with a paused clock this is deterministic: the same requests give the same bytes at the same instants.
 //!
 //! # What it serves
-//! `/v1/chat/completions` and `/v1/completions`, streamed or not, `/v1/models`, `/tokenize`, `/health`, `/ping`,
-//! `/load`, `/version` and `/metrics`, with the shapes, refusals, metric names, labels and buckets of vLLM 0.32.
+//! `/v1/chat/completions`, `/v1/completions`, `/v1/responses` and `/v1/messages`, streamed or not, `/v1/models`,
+//! `/tokenize`, `/health`, `/ping`, `/load`, `/version` and `/metrics`, with the shapes, refusals, metric names, labels
+//! and buckets of vLLM 0.32; the responses and messages routes as their API references describe them.
 //! Words are tokens ([`tokenizer`]). [`Faults`] makes it misbehave.
 //!
 //! Where it differs: `created` and ids count from a fixed start instead of telling the time or being random; one

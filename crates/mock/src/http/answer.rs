@@ -3,7 +3,9 @@ use super::reply::{Reply, ReplyBody};
 use crate::feed::{Feed, FeedItem};
 use crate::tokenizer::answer_word;
 use hyper::{Response, StatusCode};
-use plimsoll_wire::encode::{Answer, ErrorBody, UsageCounts, chat_body, completion_body};
+use plimsoll_wire::encode::{
+    Answer, ErrorBody, UsageCounts, chat_body, completion_body, messages_body, responses_body,
+};
 
 /// What vLLM says when its engine process died.
 pub(super) const ENGINE_FAILED: &str =
@@ -37,7 +39,7 @@ pub(super) async fn whole(mut feed: Feed, head: &AnswerHead<'_>) -> Response<Rep
                     break reason;
                 }
             }
-            FeedItem::Failed => return Reply::error(&engine_failed(ENGINE_FAILED)),
+            FeedItem::Failed => return Reply::refusal(head.route, &engine_failed(ENGINE_FAILED)),
             FeedItem::Cut => return Reply::broken(),
         }
     };
@@ -53,6 +55,8 @@ pub(super) async fn whole(mut feed: Feed, head: &AnswerHead<'_>) -> Response<Rep
     let body = match head.route {
         Route::Chat => chat_body(&answer),
         Route::Completion => completion_body(&answer),
+        Route::Responses => responses_body(&answer),
+        Route::Messages => messages_body(&answer),
     };
     Reply::json(StatusCode::OK, body)
 }

@@ -1,4 +1,5 @@
 use super::answer::{AnswerHead, whole};
+use super::encoder::Encoder;
 use super::input::{Delivery, Input, Route, bad_request, parse};
 use super::limits::{max_tokens, read_json};
 use super::reply::{Reply, ReplyBody};
@@ -11,7 +12,7 @@ use crate::tokenizer::prompt_hash;
 use hyper::body::Incoming;
 use hyper::header::HeaderValue;
 use hyper::{Request, Response};
-use plimsoll_wire::encode::{ChunkEncoder, ErrorBody, StreamKind};
+use plimsoll_wire::encode::ErrorBody;
 use std::sync::Arc;
 
 const REQUEST_ID: &str = "x-request-id";
@@ -20,7 +21,7 @@ const MAX_REQUEST_ID: usize = 128;
 /// Default of `max_tokens` on `/v1/completions`.
 const COMPLETION_MAX_TOKENS: u32 = 16;
 
-/// Answers a request to one of the two generating routes.
+/// Answers a request to one of the generating routes.
 pub(super) async fn generate(
     shared: &Arc<Shared>,
     route: Route,
@@ -32,7 +33,7 @@ pub(super) async fn generate(
         Ok(response) => response,
         Err(error) => {
             shared.change(|core, now| core.refused(now, error.code));
-            Reply::error(&error)
+            Reply::refusal(route, &error)
         }
     };
     if let Some(id) = given_id {
@@ -54,7 +55,7 @@ async fn answer(
         return Err(refusal(status));
     }
     let model = &shared.config.engine.model;
-    let input = parse(route, &body, model)?;
+    let input = parse(route, &body, model, &shared.config.faults.refuse_fields)?;
     let default = (route == Route::Completion).then_some(COMPLETION_MAX_TOKENS);
     let capacity = shared.read(crate::core::Core::capacity_tokens);
     let max_tokens = max_tokens(input.prompt.len(), input.max_tokens, default, capacity)?;
@@ -75,13 +76,8 @@ async fn answer(
             Ok(whole(feed, &head).await)
         }
         Delivery::Stream { include_usage, continuous_usage } => {
-            let kind = match route {
-                Route::Chat => StreamKind::Chat,
-                Route::Completion => StreamKind::Completion,
-            };
-            let encoder = ChunkEncoder::new(kind, &id, created, model);
-            let options =
-                StreamOptions { kind, include_usage, continuous_usage, prompt_tokens, prompt_hash: hash };
+            let encoder = Encoder::new(route, &id, created, model);
+            let options = StreamOptions { include_usage, continuous_usage, prompt_tokens, prompt_hash: hash };
             Ok(Reply::stream(AnswerStream::new(feed, encoder, options, shape.clone())))
         }
     }
@@ -90,12 +86,14 @@ async fn answer(
 /// The number of the request stands in for vLLM's random digits, so that runs repeat.
 fn response_id(route: Route, number: u64, given_id: Option<&HeaderValue>) -> String {
     let prefix = match route {
-        Route::Chat => "chatcmpl",
-        Route::Completion => "cmpl",
+        Route::Chat => "chatcmpl-",
+        Route::Completion => "cmpl-",
+        Route::Responses => "resp_",
+        Route::Messages => "msg_",
     };
     match given_id.and_then(|id| id.to_str().ok()) {
-        Some(id) => format!("{prefix}-{id}"),
-        None => format!("{prefix}-{number:016x}"),
+        Some(id) => format!("{prefix}{id}"),
+        None => format!("{prefix}{number:016x}"),
     }
 }
 

@@ -1,11 +1,13 @@
 //! The HTTP face: routes, refusals and streams as vLLM 0.32 has them.
 
 mod answer;
+mod encoder;
 mod fields;
 mod generate;
 mod input;
 mod limits;
 mod pages;
+mod prompt;
 mod reply;
 mod stream;
 
@@ -41,7 +43,9 @@ async fn route(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Rep
     }
     let path = request.uri().path().to_owned();
     let (allow, post): (&'static str, bool) = match path.as_str() {
-        "/v1/chat/completions" | "/v1/completions" | "/tokenize" => ("POST", true),
+        "/v1/chat/completions" | "/v1/completions" | "/v1/responses" | "/v1/messages" | "/tokenize" => {
+            ("POST", true)
+        }
         "/v1/models" | "/health" | "/version" | "/metrics" | "/load" => ("GET", false),
         "/ping" => ("GET, POST", *request.method() == Method::POST),
         _ => return Reply::json(StatusCode::NOT_FOUND, r#"{"detail":"Not Found"}"#.to_owned()),
@@ -52,6 +56,8 @@ async fn route(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Rep
     match path.as_str() {
         "/v1/chat/completions" => generate::generate(shared, input::Route::Chat, request).await,
         "/v1/completions" => generate::generate(shared, input::Route::Completion, request).await,
+        "/v1/responses" => generate::generate(shared, input::Route::Responses, request).await,
+        "/v1/messages" => generate::generate(shared, input::Route::Messages, request).await,
         "/tokenize" => pages::tokenize(shared, request).await,
         "/v1/models" => pages::models(shared),
         "/version" => pages::version(),

@@ -1,9 +1,10 @@
+use super::input::Route;
 use super::stream::AnswerStream;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, SERVER};
 use hyper::{Response, StatusCode};
-use plimsoll_wire::encode::ErrorBody;
+use plimsoll_wire::encode::{ErrorBody, messages_error};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use thiserror::Error;
@@ -46,6 +47,17 @@ impl Reply {
     pub(super) fn error(error: &ErrorBody) -> Response<ReplyBody> {
         let status = StatusCode::from_u16(error.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Self::json(status, error.body())
+    }
+
+    /// An error in the route's dialect.
+    pub(super) fn refusal(route: Route, error: &ErrorBody) -> Response<ReplyBody> {
+        let mut response = Self::error(error);
+        if route == Route::Messages {
+            let kind = if error.code < 500 { "invalid_request_error" } else { "api_error" };
+            let body = messages_error(kind, &error.message);
+            *response.body_mut() = ReplyBody::Full(Some(Bytes::from(body)));
+        }
+        response
     }
 
     pub(super) fn stream(stream: AnswerStream) -> Response<ReplyBody> {

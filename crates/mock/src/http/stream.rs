@@ -1,4 +1,5 @@
-use super::answer::{ENGINE_FAILED, engine_failed};
+use super::answer::ENGINE_FAILED;
+use super::encoder::Encoder;
 use super::reply::Cut;
 use crate::engine::FinishReason;
 use crate::faults::{RoleChunk, StreamShape};
@@ -6,14 +7,13 @@ use crate::feed::{Feed, FeedItem};
 use crate::tokenizer::answer_word;
 use bytes::Bytes;
 use hyper::body::Frame;
-use plimsoll_wire::encode::{ChunkEncoder, DONE, StreamKind, UsageCounts};
+use plimsoll_wire::encode::UsageCounts;
 use std::collections::VecDeque;
 use std::task::{Context, Poll, ready};
 
 /// What a stream says beside its tokens.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StreamOptions {
-    pub(super) kind: StreamKind,
     pub(super) include_usage: bool,
     pub(super) continuous_usage: bool,
     pub(super) prompt_tokens: u32,
@@ -24,7 +24,7 @@ pub(super) struct StreamOptions {
 #[derive(Debug)]
 pub(crate) struct AnswerStream {
     feed: Feed,
-    encoder: ChunkEncoder,
+    encoder: Encoder,
     options: StreamOptions,
     shape: StreamShape,
     ready: VecDeque<Bytes>,
@@ -38,7 +38,7 @@ pub(crate) struct AnswerStream {
 }
 
 impl AnswerStream {
-    pub(super) fn new(feed: Feed, encoder: ChunkEncoder, options: StreamOptions, shape: StreamShape) -> Self {
+    pub(super) fn new(feed: Feed, encoder: Encoder, options: StreamOptions, shape: StreamShape) -> Self {
         let mut stream = Self {
             feed,
             encoder,
@@ -67,8 +67,7 @@ impl AnswerStream {
                 FeedItem::Token { index, last } => self.token(index, last),
                 FeedItem::Failed => {
                     self.over = true;
-                    self.ready.push_back(engine_failed(ENGINE_FAILED).event());
-                    self.ready.push_back(Bytes::from_static(DONE));
+                    self.ready.extend(self.encoder.failed(ENGINE_FAILED));
                 }
                 FeedItem::Cut => {
                     self.over = true;
@@ -87,12 +86,9 @@ impl AnswerStream {
         self.unsent += 1;
         let usage_asked = self.options.include_usage && !self.shape.no_usage;
         if let Some(reason) = last {
-            let event = self.encoder.last(&self.held, reason.name(), self.continuous(), usage_asked);
-            self.ready.push_back(event);
-            if usage_asked {
-                self.ready.push_back(self.encoder.usage(self.counts()));
-            }
-            self.ready.push_back(Bytes::from_static(DONE));
+            let usage = usage_asked.then(|| self.counts());
+            let continuous = self.continuous();
+            self.ready.extend(self.encoder.last(&self.held, reason.name(), continuous, usage));
             self.over = true;
         } else if index == 0 || self.unsent >= self.shape.interval.get() {
             self.unsent = 0;
@@ -108,8 +104,9 @@ impl AnswerStream {
     }
 
     fn role_if(&mut self, when: RoleChunk) {
-        if self.options.kind == StreamKind::Chat && self.shape.role == when {
-            self.ready.push_back(self.encoder.role(self.continuous()));
+        if self.shape.role == when {
+            let prompt = (!self.shape.no_usage).then_some(self.options.prompt_tokens);
+            self.ready.extend(self.encoder.opening(self.continuous(), prompt));
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod captures;
 mod common;
+mod dialects;
 mod engine;
 mod faults;
 mod ledger;

@@ -1,7 +1,7 @@
 //! What a server sends: the shapes of vLLM 0.32, as bytes. Pure; the mock server is built on it.
 //!
-//! - [`ChunkEncoder`]: the events of one streamed answer
-//! - [`chat_body`], [`completion_body`]: answers that are not streamed
+//! - [`ChunkEncoder`], [`ResponsesEncoder`], [`MessagesEncoder`]: the events of one streamed answer
+//! - [`chat_body`], [`completion_body`], [`responses_body`], [`messages_body`]: answers that are not streamed
 //! - [`ErrorBody`]: refusals, and errors told inside a stream
 //! - [`sse_event`], [`DONE`]: the framing
 //! - [`PageWriter`]: the Prometheus text format
@@ -19,14 +19,18 @@
 mod body;
 mod chunk;
 mod error;
+mod messages;
 mod number;
 mod page;
+mod responses;
 
 pub use body::{Answer, chat_body, completion_body};
 pub use chunk::{ChunkEncoder, StreamKind, UsageCounts};
 pub use error::ErrorBody;
+pub use messages::{MessagesEncoder, messages_body, messages_error};
 pub use number::go_float;
 pub use page::{HistogramValues, MetricKind, PageWriter};
+pub use responses::{ResponsesEncoder, responses_body};
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -44,6 +48,11 @@ pub fn sse_event(payload: &str) -> Bytes {
     out.extend_from_slice(payload.as_bytes());
     out.extend_from_slice(b"\n\n");
     Bytes::from(out)
+}
+
+/// One event with a name.
+pub fn named_event(name: &str, payload: &str) -> Bytes {
+    Bytes::from(format!("event: {name}\ndata: {payload}\n\n"))
 }
 
 /// JSON of a value that always has one (no maps with non-string keys, no failing `Serialize`).
