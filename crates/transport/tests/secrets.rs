@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 use bytes::Bytes;
-use plimsoll_record::FailureKind;
+use plimsoll_record::{FailureKind, Outcome};
 use plimsoll_transport::{Clock, Dial, FetchLimits, Head, Limits, MemoryDial, Secret, Slot, Trace, fetch};
 use std::time::Duration;
 use tokio::{
@@ -27,6 +27,20 @@ fn dial(answer: &str) -> Dial {
             let mut request = [0; 4096];
             let read = server.read(&mut request).await.unwrap();
             assert!(String::from_utf8_lossy(&request[..read]).contains(KEY), "the server gets the key");
+            server.write_all(answer.as_bytes()).await.unwrap();
+            std::future::pending::<()>().await;
+        });
+        client
+    }))
+}
+
+/// Answers whatever comes.
+fn silent(answer: String) -> Dial {
+    Dial::Memory(MemoryDial::new(move || {
+        let (client, mut server) = tokio::io::duplex(1 << 16);
+        let answer = answer.clone();
+        tokio::spawn(async move {
+            server.read(&mut [0; 4096]).await.unwrap();
             server.write_all(answer.as_bytes()).await.unwrap();
             std::future::pending::<()>().await;
         });
@@ -75,4 +89,30 @@ async fn nor_in_a_page() {
     let page = dial(&answer(401, "a KEY and KEY"));
     let reply = fetch(&page, &head(), "/metrics", None, FetchLimits::default()).await.unwrap();
     assert_eq!((&reply.body[..], reply.header("x-key")), (&b"a *** and ***"[..], Some("***")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn secret_headers_are_not_kept_in_any_writing() {
+    let head = Head::new("test", None).unwrap().with_header("x-api-key", "sk-\"odd\\/key<", true).unwrap();
+    let head = head.with_header("authorization", "Token tok-12345678", true).unwrap();
+    let head = head.with_header("x-team", "blue-team-1", false).unwrap();
+    for (said, kept) in [
+        (r#"bad key sk-\"odd\\/key<"#, "bad key ***"),
+        (r#"bad key sk-\u0022odd\\\/key\u003c."#, "bad key ***."),
+        (r#"bad key {\"key\":\"sk-\\\"odd\\\\/key<\"}"#, r#"bad key {"key":"***"}"#),
+        ("bad tok-12345678 of blue-team-1", "bad *** of blue-team-1"),
+        ("bad Token tok-12345678", "bad ***"),
+    ] {
+        let body = format!(r#"{{"error":{{"message":"{said}"}}}}"#);
+        let page = format!("HTTP/1.1 401 X\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        let dial = silent(page);
+        let mut slot = Slot::new(dial.clone(), head.clone(), "/v1/messages", Limits::default()).unwrap();
+        let mut trace = Trace::default();
+        slot.post(Bytes::from_static(b"{}"), Clock::start(), &mut trace).await;
+        let failure = format!("HTTP 401: {kept}");
+        assert_eq!(trace.outcome, Some(Outcome::Failed { kind: FailureKind::HttpStatus, message: failure }));
+        let reply = fetch(&dial, &head, "/v1/models", None, FetchLimits::default()).await.unwrap();
+        let body = String::from_utf8_lossy(&reply.body).into_owned();
+        assert!(body.contains("***") && !body.contains("odd") && !body.contains("tok-"), "{body}");
+    }
 }

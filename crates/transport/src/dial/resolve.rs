@@ -28,7 +28,7 @@ impl Dial {
     /// The way to the server at `base`. Names are looked up here, once, and certificates and keys are read, so that nothing
     /// of this is timed later. No connection is made.
     pub async fn resolve(base: &BaseUrl, options: &DialOptions) -> Result<Resolved, TransportError> {
-        let mut conditions = TargetConditions { url: base.url(""), ..TargetConditions::default() };
+        let mut conditions = TargetConditions { url: base.to_string(), ..TargetConditions::default() };
         conditions.proxy = options.proxy.as_ref().map(ToString::to_string);
         if let Some(path) = &options.unix_socket {
             if options.proxy.is_some() {
