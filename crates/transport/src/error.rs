@@ -59,6 +59,7 @@ impl TransportError {
         let kind = match source {
             Source::Reset => FailureKind::Reset,
             Source::Ended => ended,
+            #[cfg(feature = "http2")]
             Source::Protocol => FailureKind::BadPayload,
             _ if error.is_parse() => FailureKind::BadPayload,
             _ if error.is_timeout() => FailureKind::Timeout,
@@ -76,6 +77,7 @@ enum Source {
     /// The peer has ended it.
     Ended,
     /// The peer breaks the rules of HTTP/2.
+    #[cfg(feature = "http2")]
     Protocol,
     /// The peer's word on TLS.
     Tls(String),

@@ -133,12 +133,10 @@ fn undoing<B>(response: &Response<B>, limit: usize) -> Result<Option<Inflate>, T
     let Some(encoding) = encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) else {
         return Ok(None);
     };
-    match Inflate::new(encoding, limit) {
-        Some(inflate) => Ok(Some(inflate)),
-        None => {
-            let encoding: String = encoding.chars().take(60).collect();
-            let message = format!("the body has Content-Encoding {encoding}, which was not asked for");
-            Err(TransportError::new(FailureKind::BadPayload, message))
-        }
-    }
+    let Some(inflate) = Inflate::new(encoding, limit) else {
+        let encoding: String = encoding.chars().take(60).collect();
+        let message = format!("the body has Content-Encoding {encoding}, which was not asked for");
+        return Err(TransportError::new(FailureKind::BadPayload, message));
+    };
+    Ok(Some(inflate))
 }

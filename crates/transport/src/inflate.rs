@@ -16,7 +16,7 @@ pub struct Inflate {
     state: State,
     /// Of the gzip member.
     flags: u8,
-    inflate: Box<Decompress>,
+    data: Box<Decompress>,
     check: Crc,
     read: u64,
     written: u64,
@@ -57,7 +57,7 @@ impl Inflate {
             gzip,
             state: if gzip { State::Header(0) } else { State::Start },
             flags: 0,
-            inflate: Box::new(Decompress::new(false)),
+            data: Box::new(Decompress::new(false)),
             check: Crc::new(),
             read: 0,
             written: 0,
@@ -77,14 +77,14 @@ impl Inflate {
         loop {
             match (self.state, bytes.split_first()) {
                 (State::Data, _) => {
-                    if !self.data(&mut bytes, give)? {
+                    if !self.step(&mut bytes, give)? {
                         return Ok(());
                     }
                 }
                 (_, None) => return Ok(()),
                 (State::Start, Some((first, _))) => {
                     // RFC 1950, 2.2: method 8 with a window of up to 32 KiB. Raw data seldom begins so.
-                    self.inflate = Box::new(Decompress::new(first & 0x0f == 8 && first >> 4 <= 7));
+                    *self.data = Decompress::new(first & 0x0f == 8 && first >> 4 <= 7);
                     self.state = State::Data;
                 }
                 (state, Some((byte, rest))) => {
@@ -96,12 +96,12 @@ impl Inflate {
     }
 
     /// One step through compressed data. Returns false when nothing is left to do now.
-    fn data(&mut self, bytes: &mut &[u8], give: &mut Give<'_>) -> Result<bool, TransportError> {
-        let before = (self.inflate.total_in(), self.inflate.total_out());
-        let status = self.inflate.decompress(bytes, &mut self.buffer, FlushDecompress::None);
+    fn step(&mut self, bytes: &mut &[u8], give: &mut Give<'_>) -> Result<bool, TransportError> {
+        let before = (self.data.total_in(), self.data.total_out());
+        let status = self.data.decompress(bytes, &mut self.buffer, FlushDecompress::None);
         let status = status.map_err(|_| broken("its data is not valid"))?;
-        let taken = (self.inflate.total_in() - before.0) as usize;
-        let made = (self.inflate.total_out() - before.1) as usize;
+        let taken = (self.data.total_in() - before.0) as usize;
+        let made = (self.data.total_out() - before.1) as usize;
         *bytes = bytes.get(taken..).unwrap_or_default();
         self.written += made as u64;
         if self.written > self.limit {
@@ -159,7 +159,7 @@ impl Inflate {
             }
             State::After if !self.gzip || byte == 0 => State::After,
             State::After => {
-                self.inflate.reset(false);
+                self.data.reset(false);
                 self.check.reset();
                 return self.frame(State::Header(0), byte);
             }

@@ -119,22 +119,27 @@ impl Driver {
 
     /// Moves what can be moved now.
     pub async fn turn(&mut self) {
-        poll_fn(|cx| Poll::Ready(self.poll(cx))).await;
+        poll_fn(|cx| {
+            self.poll(cx);
+            Poll::Ready(())
+        })
+        .await;
     }
 
     /// True when frames may be waiting for their consumer. HTTP/1.1 reads none before the last one is taken.
     const fn reads_ahead(&self) -> bool {
-        #[cfg(feature = "http2")]
-        return matches!(self, Self::Two(_));
-        #[cfg(not(feature = "http2"))]
-        false
+        match self {
+            Self::One(_) | Self::Over => false,
+            #[cfg(feature = "http2")]
+            Self::Two(_) => true,
+        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) {
         match self {
             Self::One(connection) => {
                 // Its error also reaches the response or the body, where it is reported.
-                if let Poll::Ready(_) = connection.as_mut().poll(cx) {
+                if connection.as_mut().poll(cx).is_ready() {
                     *self = Self::Over;
                 }
             }

@@ -23,12 +23,13 @@ const CONNECTION_WINDOW: u32 = 8 << 20;
 const FRAME: u32 = 1 << 20;
 const HEADERS: u32 = 64 << 10;
 
+type Requests = Connection<TokioIo<Layer>, Full<Bytes>, Spawner>;
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 /// hyper runs HTTP/2 as several futures: one takes requests, one moves the bytes, and each request adds some of its own.
 /// All are polled here, in the task of the exchange.
 pub struct Driver {
-    requests: Option<Pin<Box<Connection<TokioIo<Layer>, Full<Bytes>, Spawner>>>>,
+    requests: Option<Pin<Box<Requests>>>,
     bytes: Option<Task>,
     others: Vec<Task>,
     spawned: Rc<RefCell<Vec<Task>>>,
@@ -70,7 +71,11 @@ pub async fn open(
     })
     .await;
     // A second poll acts on what was read.
-    poll_fn(|cx| Poll::Ready(driver.poll(cx))).await;
+    poll_fn(|cx| {
+        driver.poll(cx);
+        Poll::Ready(())
+    })
+    .await;
     if driver.is_alive() {
         return Ok((sender, driver));
     }

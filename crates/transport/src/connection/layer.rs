@@ -24,6 +24,7 @@ enum Io {
 #[derive(Clone, Default)]
 pub struct Fault(Rc<RefCell<Option<String>>>);
 
+#[cfg(feature = "http2")]
 impl Fault {
     pub fn take(&self) -> Option<String> {
         self.0.take()

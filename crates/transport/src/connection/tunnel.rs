@@ -36,9 +36,9 @@ pub async fn open(io: &mut SensorIo, proxy: &Proxy, authority: &str) -> Result<(
     let status = line.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)?.parse::<u16>().ok());
     match status {
         Some(200..=299) => Ok(()),
-        Some(407) => Err(failed(&format!(
-            "it asks for credentials (HTTP 407); put http://user:password@host:port into an environment variable and write --proxy env:NAME"
-        ))),
+        Some(407) => Err(failed(
+            "it asks for credentials (HTTP 407); put http://user:password@host:port into an environment variable and write --proxy env:NAME",
+        )),
         Some(_) => {
             let mut line = line;
             if let Some(credentials) = credentials {
