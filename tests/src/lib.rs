@@ -8,10 +8,12 @@
 //! assert_eq!(ended.code, Some(0));
 //! ```
 
+mod nginx;
 mod program;
 pub mod schema;
 mod temp;
 pub mod workspace;
 
+pub use nginx::Nginx;
 pub use program::{Ended, Program, Started};
 pub use temp::TempDir;

@@ -90,8 +90,8 @@ async fn thousands_of_events_arrive_whole_and_in_order() {
         for n in 0..3 {
             let trace = post(&mut slot).await;
             assert_eq!((trace.outcome, trace.output_tokens), (Some(Outcome::Ok), Some(8000)));
-            let numbers = trace.text.split_ascii_whitespace().map(|number| number.parse().unwrap());
-            assert!(numbers.eq(0..8000_u32), "{}", trace.text);
+            let numbers = trace.text.split_ascii_whitespace().map(|number| number.parse::<u32>().unwrap());
+            assert!(numbers.eq(0..8000), "{}", trace.text);
             let tokens = trace.events.iter().filter(|event| event.kind == EventKind::Content);
             assert_eq!(tokens.count(), 8000);
             assert!(trace.events.is_sorted_by_key(|event| event.at_ns));
