@@ -5,7 +5,7 @@ use crate::bottleneck::Budget;
 use crate::client::{self, Activity, ClientProof, Proving};
 use crate::latency::{Latencies, token_source};
 use crate::number::{Kind, plain};
-use crate::open_loop::Arriving;
+use crate::open_loop::{Arriving, Busy};
 use crate::server::{Bucketed, Fell, ServerLoad, Targets, bucket_quantile};
 use crate::summary::{Interval, Number, Reading};
 use crate::targets::{TargetSummary, by_target};
@@ -44,13 +44,15 @@ const EXACT: &str = "exact, nothing is inferred";
 
 pub(crate) fn measure<'a>(level: LevelRecords<'a>, run: &RunData, targets: &Targets<'_>) -> Measured<'a> {
     let latencies = Latencies::of(&level);
+    let open = level.level.is_open_loop();
+    let arriving = Arriving::of(&level, &run.plan.arrivals).filter(|_| open);
     let inside = level.window.map(|window| {
         let in_flight = throughput::in_flight(window, &level.requests);
         Inside {
             output: throughput::output(window, &level.requests),
             in_flight,
             little_gap: throughput::little_gap(window, &level.requests, in_flight),
-            server: ServerLoad::read(targets, window),
+            server: ServerLoad::read(targets, window, &Busy::of(&level)),
         }
     });
     let durations = level.window.zip(latencies.median_e2e()).map(|(window, e2e)| window.seconds() / e2e);
@@ -58,11 +60,12 @@ pub(crate) fn measure<'a>(level: LevelRecords<'a>, run: &RunData, targets: &Targ
         Some(_) if durations.is_some_and(|durations| durations < 1.0) => {
             Err("the window was shorter than one request".to_owned())
         }
-        Some(inside) => Budget::of(level.level, inside.in_flight, &inside.server),
+        Some(inside) => {
+            let grew = arriving.is_some_and(|arriving| arriving.grew);
+            Budget::of(level.level, inside.in_flight, &inside.server, grew)
+        }
         None => Err(NO_WINDOW.to_owned()),
     };
-    let open = level.level.is_open_loop();
-    let arriving = Arriving::of(&level, &run.plan.arrivals).filter(|_| open);
     let activity = level.window.map(|window| Activity::of(&run.client, window));
     let events_s =
         level.window.map(|window| throughput::events(window, &level.requests) as f64 / window.seconds());

@@ -56,6 +56,39 @@ impl Arriving {
     }
 }
 
+/// When requests were in flight. A closed loop always has some; an open one is idle at times, and so is its server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Busy(Option<Vec<(Nanos, Nanos)>>);
+
+impl Busy {
+    /// At every instant.
+    pub const ALWAYS: Self = Self(None);
+
+    pub fn of(level: &LevelRecords<'_>) -> Self {
+        if !level.level.is_open_loop() {
+            return Self::ALWAYS;
+        }
+        let mut stays: Vec<(Nanos, Nanos)> =
+            level.requests.iter().filter_map(|request| Some((request.sent_ns?, request.end_ns))).collect();
+        stays.sort_unstable();
+        let mut merged: Vec<(Nanos, Nanos)> = Vec::new();
+        for (from, to) in stays {
+            match merged.last_mut() {
+                Some((_, end)) if from <= *end => *end = to.max(*end),
+                _ => merged.push((from, to)),
+            }
+        }
+        Self(Some(merged))
+    }
+
+    /// True when a request was in flight.
+    pub fn at(&self, at: Nanos) -> bool {
+        let Some(stays) = &self.0 else { return true };
+        let after = stays.partition_point(|(from, _)| *from <= at);
+        after.checked_sub(1).and_then(|index| stays.get(index)).is_some_and(|(_, to)| at < *to)
+    }
+}
+
 /// Each quarter above the one before, the last above the first by more than three standard deviations of the difference
 /// of two counts of a server that keeps up (Poisson: the variance is the mean), and fewer requests over than arrived.
 fn grew(quarters: [f64; 4], offered: u64, over: u64) -> bool {
@@ -97,6 +130,21 @@ mod tests {
         assert!(found.offered.abs_diff(264) <= 1 && found.over.abs_diff(240) <= 4, "{found:?}");
         let twice = arriving(4, (0..800).map(|k| k * 125));
         assert!(twice.grew && (twice.growth - 240.0).abs() <= 4.0, "{twice:?}");
+    }
+
+    #[test]
+    fn an_open_loop_is_idle_at_times() {
+        let records = [(10, 20), (15, 30), (40, 50)].map(|(sent, end)| Request::new(sent).end(end).build());
+        let level = |level: plimsoll_record::Level| LevelRecords {
+            requests: records.iter().collect(),
+            ..LevelRecords::new(level, 0)
+        };
+        let busy = Busy::of(&level(plimsoll_record::Rate::new(1.0).unwrap().into()));
+        assert_eq!(
+            [9, 10, 25, 30, 39, 49, 50].map(|at| busy.at(ms(at))),
+            [false, true, true, false, false, true, false]
+        );
+        assert!(Busy::of(&level(1.into())).at(ms(35)));
     }
 
     #[test]

@@ -48,18 +48,25 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    pub fn of(level: Level, in_flight: f64, server: &ServerLoad) -> Result<Self, String> {
+    /// While a backlog grows (`grew`) the histograms do not count: what waits now is booked when it ends.
+    pub fn of(level: Level, in_flight: f64, server: &ServerLoad, grew: bool) -> Result<Self, String> {
         let gauges = &server.gauges;
         let (service, queue, basis, n) = match (
             &server.running,
             &server.waiting,
             gauges.running.zip(gauges.waiting),
         ) {
-            (Ok(running), Ok(waiting), _) if server.finished >= FINISHED => {
+            (Ok(running), Ok(waiting), _) if server.finished >= FINISHED && !grew => {
                 (*running, *waiting, Basis::Histogram, server.finished as u64)
             }
             (_, _, Some((running, waiting))) if gauges.used >= SCRAPES => {
                 (running, waiting, Basis::Gauge, gauges.used)
+            }
+            _ if grew => {
+                return Err(format!(
+                    "the backlog grew, so that only gauges could show what waits; {} usable scrapes fell inside the window, {SCRAPES} are needed",
+                    gauges.used
+                ));
             }
             (Err(fell), _, _) | (_, Err(fell), _) => {
                 return Err(format!(

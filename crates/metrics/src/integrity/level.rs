@@ -78,13 +78,15 @@ fn inside_window(checks: &mut Checks, measured: &Measured<'_>, inside: &Inside, 
     if let Some(gap) = inside.little_gap.filter(|_| !grew) {
         // The requests in flight at the window's two edges, each somewhere within its stay, differ by chance: with C of
         // them at uniform ages, sd(gap) = sqrt(C / 6) / n. In an open loop their number varies, too: with L on average by
-        // Poisson's law, sqrt(2 L / 3) / n. Less than two of these says nothing.
+        // Poisson's law, sqrt(2 L / 3) / n. Less than two of these says nothing; in an open
+        // loop, whose lengths of stay vary with its bursts, less than three.
         let variance = measured
             .level
             .level
             .concurrency()
             .map_or(2.0 * inside.in_flight / 3.0, |slots| f64::from(slots) / 6.0);
-        let chance = 2.0 * variance.sqrt() / inside.output.requests.max(1) as f64;
+        let deviations = if measured.level.level.is_open_loop() { 3.0 } else { 2.0 };
+        let chance = deviations * variance.sqrt() / inside.output.requests.max(1) as f64;
         checks.check((gap > chance.max(0.02)).then(|| {
             warn(
                 "window_not_stationary",
@@ -279,8 +281,9 @@ fn new_connections(measured: &Measured<'_>) -> Option<Flag> {
         ttft.sort_by(f64::total_cmp);
         type7(&ttft, 500_000).map(|ns| ns / 1e6)
     };
+    let grew = measured.arriving.is_some_and(|arriving| arriving.grew);
     let both = match (median(true), median(false)) {
-        (Some(new), Some(kept)) => format!(
+        (Some(new), Some(kept)) if !grew => format!(
             " TTFT is a mixture: its median is {new:.2} ms with a new connection and {kept:.2} ms without."
         ),
         _ => String::new(),
@@ -290,9 +293,14 @@ fn new_connections(measured: &Measured<'_>) -> Option<Flag> {
             "new_connections",
             families(&["ttft", "e2e"]),
             format!(
-                "{count} of {} measured requests ({:.1} %) had to wait for a new connection, which is part of their TTFT. The server or a proxy closes connections.{both}",
+                "{count} of {} measured requests ({:.1} %) had to wait for a new connection, which is part of their TTFT. {}{both}",
                 cohort.len(),
-                100.0 * count as f64 / cohort.len() as f64
+                100.0 * count as f64 / cohort.len() as f64,
+                if measured.level.level.is_open_loop() {
+                    "More were in flight than ever before, or the server or a proxy closes connections."
+                } else {
+                    "The server or a proxy closes connections."
+                }
             ),
         )
     })

@@ -10,6 +10,8 @@ pub(super) fn check(checks: &mut Checks, measured: &Measured<'_>, arriving: &Arr
     checks.check(arriving.grew.then(|| {
         let mut numbers = families(&["ttft", "e2e"]);
         numbers.extend(response());
+        // What waits is booked when it ends, so the histograms lag behind the backlog.
+        numbers.extend(named(&["server_waiting", "server_queue_mean"]));
         let [first, .., last] = arriving.quarters;
         invalid(
             NOT_STEADY,

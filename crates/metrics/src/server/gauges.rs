@@ -1,9 +1,10 @@
 use super::track::Targets;
+use crate::open_loop::Busy;
 use crate::summary::Window;
 use plimsoll_record::{Counter, Gauge, Sample};
 
 /// Gauges read inside a window. A scrape that says 0 running and 0 waiting while tokens were generated around it shows
-/// what an idle step left behind; it is counted as stale and left out.
+/// what an idle step left behind, unless this client had nothing in flight either; it is counted as stale and left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Gauges {
     /// Scrapes inside the window, stale ones included, of the target with the fewest.
@@ -27,7 +28,7 @@ pub(crate) struct Gauges {
 }
 
 impl Gauges {
-    pub fn read(targets: &Targets<'_>, window: Window) -> Self {
+    pub fn read(targets: &Targets<'_>, window: Window, busy: &Busy) -> Self {
         let mut counts: Vec<(u64, u64)> = Vec::new();
         let mut fresh: Vec<Vec<&Sample>> = Vec::new();
         for track in &targets.tracks {
@@ -36,7 +37,7 @@ impl Gauges {
             for (index, sample) in track.iter().enumerate() {
                 if window.contains(sample.at_ns) {
                     inside += 1;
-                    if !is_stale(track, index) {
+                    if !(busy.at(sample.at_ns) && is_stale(track, index)) {
                         used.push(*sample);
                     }
                 }
@@ -111,7 +112,8 @@ mod tests {
             scrape(30, 3.0, 0.0, 30.0),
             scrape(40, 0.0, 0.0, 30.0),
         ];
-        let gauges = Gauges::read(&Targets::of(&samples), Window { open_ns: ms(10), close_ns: ms(40) });
+        let gauges =
+            Gauges::read(&Targets::of(&samples), Window { open_ns: ms(10), close_ns: ms(40) }, &Busy::ALWAYS);
         assert_eq!((gauges.scrapes, gauges.stale, gauges.used), (3, 1, 2));
         assert_eq!((gauges.running, gauges.waiting, gauges.waiting_share), (Some(3.5), Some(1.0), Some(0.5)));
         assert_eq!((gauges.running_max, gauges.kv_mean), (Some(4.0), Some(0.5)));
@@ -120,13 +122,15 @@ mod tests {
     #[test]
     fn idle_is_not_stale_and_absent_is_not_zero() {
         let idle = [scrape(0, 0.0, 0.0, 5.0), scrape(10, 0.0, 0.0, 5.0), scrape(20, 0.0, 0.0, 5.0)];
-        let gauges = Gauges::read(&Targets::of(&idle), Window { open_ns: ms(0), close_ns: ms(30) });
+        let gauges =
+            Gauges::read(&Targets::of(&idle), Window { open_ns: ms(0), close_ns: ms(30) }, &Busy::ALWAYS);
         assert_eq!((gauges.stale, gauges.running), (0, Some(0.0)));
         let mut bare = idle;
         for sample in &mut bare {
             sample.gauges.clear();
         }
-        let gauges = Gauges::read(&Targets::of(&bare), Window { open_ns: ms(0), close_ns: ms(30) });
+        let gauges =
+            Gauges::read(&Targets::of(&bare), Window { open_ns: ms(0), close_ns: ms(30) }, &Busy::ALWAYS);
         assert_eq!(
             (gauges.scrapes, gauges.running, gauges.kv_max, gauges.waiting_share),
             (3, None, None, None)

@@ -1,6 +1,7 @@
 use super::gauges::Gauges;
 use super::histogram::gained;
 use super::track::{Fell, Targets};
+use crate::open_loop::Busy;
 use crate::summary::Window;
 use plimsoll_record::{Counter, Histogram, HistogramName, Sample};
 
@@ -26,7 +27,7 @@ pub(crate) struct ServerLoad {
 }
 
 impl ServerLoad {
-    pub fn read(targets: &Targets<'_>, window: Window) -> Self {
+    pub fn read(targets: &Targets<'_>, window: Window, busy: &Busy) -> Self {
         let (from, to) = (window.open_ns, window.close_ns);
         let counter =
             |counter| targets.growth(from, to, move |sample| sample.counters.get(&counter).copied());
@@ -41,7 +42,7 @@ impl ServerLoad {
         let queued = count(HistogramName::Queue);
         let seconds = window.seconds();
         Self {
-            gauges: Gauges::read(targets, window),
+            gauges: Gauges::read(targets, window, busy),
             running: inference.map(|sum| sum / seconds),
             waiting: queue.clone().map(|sum| sum / seconds),
             finished: queued.clone().unwrap_or(0.0),
@@ -88,13 +89,13 @@ mod tests {
         // Four slots busy for ten seconds, ten requests waiting, scraped two seconds off the window's edges.
         let samples = [at(0, 0.0, 0.0, 0.0), at(14_000, 56.0, 140.0, 28.0)];
         let window = Window { open_ns: ms(2000), close_ns: ms(12_000) };
-        let load = ServerLoad::read(&Targets::of(&samples), window);
+        let load = ServerLoad::read(&Targets::of(&samples), window, &Busy::ALWAYS);
         assert!((load.running.unwrap() - 4.0).abs() < 1e-9);
         assert!((load.waiting.unwrap() - 10.0).abs() < 1e-9);
         assert!((load.queue_mean.unwrap() - 5.0).abs() < 1e-9);
         assert!((load.finished - 20.0).abs() < 1e-9);
         assert!(load.prefix_hit_rate.is_err());
         let restarted = [at(0, 5.0, 5.0, 9.0), at(14_000, 1.0, 1.0, 2.0)];
-        assert!(ServerLoad::read(&Targets::of(&restarted), window).running.is_err());
+        assert!(ServerLoad::read(&Targets::of(&restarted), window, &Busy::ALWAYS).running.is_err());
     }
 }

@@ -30,6 +30,14 @@ fn a_server_of_four_requests_per_second() {
     assert!(near(value(&summary, rate(5.0), "req_s"), 4.0, 0.02));
     assert_eq!(value(&summary, rate(5.0), "ttft_p50"), None);
     assert_eq!(value(&summary, rate(5.0), "response_p50"), None);
+    // After t seconds 5 t requests have come and 4 t have begun: t wait, from 40 at the window's start to 140 at its end.
+    assert_eq!(value(&summary, rate(5.0), "server_waiting"), None);
+    assert!(near(summary.bottleneck.figures.get("queue").copied(), 90.0, 1.0), "{}", summary.bottleneck.text);
+    assert!(
+        near(summary.bottleneck.figures.get("network").copied(), 0.0, 0.5),
+        "{}",
+        summary.bottleneck.text
+    );
     assert!(value(&summary, rate(5.0), "tpot_p50").is_some());
     let flagged: Vec<Level> = summary
         .levels
