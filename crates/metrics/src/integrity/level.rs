@@ -247,7 +247,7 @@ fn client(checks: &mut Checks, measured: &Measured<'_>) {
                 1e3 * ttft
             )
         };
-        let of = families(&["ttft", "e2e"]);
+        let of = families(&["ttft", "e2e", "response"]);
         checks.check(if delay > (0.1 * ttft).max(0.001) {
             Some(invalid("send_delay", of, text("too much")))
         } else {

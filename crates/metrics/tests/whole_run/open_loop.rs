@@ -98,6 +98,19 @@ fn response_time_counts_from_the_schedule() {
     assert!((response("service_e2e_p50") - 0.033).abs() < 1e-9);
 }
 
+#[test]
+fn a_late_sender_proves_no_response_time() {
+    let mut run = open(&[2.0], None);
+    run.requests.iter_mut().for_each(|request| request.sent_ns = Some(request.due_ns + ms(30)));
+    let summary = summarize(&run);
+    assert!(has(&summary, "send_delay") && !has(&summary, "not_open_loop"));
+    assert_eq!(
+        (value(&summary, rate(2.0), "response_p50"), value(&summary, rate(2.0), "ttft_p50")),
+        (None, None)
+    );
+    assert!(near(value(&summary, rate(2.0), "service_ttft_p50"), 0.02, 1e-9));
+}
+
 fn sound_client(run: &mut plimsoll_metrics::RunData) {
     run.conditions.environment.limits =
         ClientLimits { files_needed: Some(8), files_allowed: Some(99), ..ClientLimits::default() };

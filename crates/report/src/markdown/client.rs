@@ -81,10 +81,15 @@ fn reasons(summary: &Summary) -> Vec<String> {
     };
     found
         .iter()
-        .map(|(_, of, places, text)| {
-            let everywhere = places.len() == summary.levels.len() && places.len() > 1;
-            let places = if everywhere { "all levels".to_owned() } else { places.join(", ") };
-            format!("{} at {places}: {}", state(*of), escape::markdown(text))
+        .map(|(_, of, here, text)| {
+            let everywhere = here.len() == summary.levels.len() && here.len() > 1;
+            let places = if everywhere { "all levels".to_owned() } else { here.join(", ") };
+            let last = if here.len() > 1 && *of != CriterionState::Unknown {
+                here.last().map(|place| format!("at {place} ")).unwrap_or_default()
+            } else {
+                String::new()
+            };
+            format!("{} at {places}: {last}{}", state(*of), escape::markdown(text))
         })
         .collect()
 }

@@ -105,8 +105,9 @@ fn bottleneck(sheet: &mut Sheet, summary: &Summary) {
     sheet.heading(3, "Bottleneck");
     sheet.paragraph("Requests on average: held back by the client (in a closed loop), between client and engine, waiting in the server, being served.");
     let part = |level: &LevelSummary, name: &str| {
-        let value = level.bottleneck.figures.get(name);
-        value.map_or_else(|| figure::NONE.to_owned(), |value| figure::significant(*value))
+        let percent = if name == "kv_usage_max" { 100.0 } else { 1.0 };
+        let value = level.bottleneck.figures.get(name).map(|value| percent * value);
+        value.map_or_else(|| figure::NONE.to_owned(), figure::significant)
     };
     let row = |level: &LevelSummary| {
         let mut row = key(level, summary);
@@ -117,7 +118,7 @@ fn bottleneck(sheet: &mut Sheet, summary: &Summary) {
         row
     };
     let mut header = key_titles(summary);
-    header.extend(cells(["limit", "client", "network", "queue", "service", "KV use", "n"]));
+    header.extend(cells(["limit", "client", "network", "queue", "service", "KV use (%)", "n"]));
     let texts = header.len() - 6;
     sheet.table(&header, &summary.levels.iter().map(row).collect::<Vec<_>>(), texts);
     let unjudged = |level: &&LevelSummary| {
