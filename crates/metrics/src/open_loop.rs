@@ -148,6 +148,15 @@ mod tests {
     }
 
     #[test]
+    fn each_condition_is_needed() {
+        assert!(grew([10.0, 20.0, 30.0, 40.0], 100, 70));
+        assert!(!grew([10.0, 20.0, 30.0, 40.0], 100, 96));
+        assert!(!grew([10.0, 50.0, 30.0, 60.0], 100, 70));
+        assert!(!grew([10.0, 14.0, 18.0, 23.0], 100, 70));
+        assert!(!grew([0.0, 0.5, 1.0, 1.9], 100, 70));
+    }
+
+    #[test]
     fn below_capacity_it_does_not() {
         assert!(!arriving(4, (0..360).map(|k| k * 1000 / 36 * 10)).grew);
         assert!(!arriving(4, (0..400).map(|k| k * 250)).grew);

@@ -165,6 +165,15 @@ mod tests {
     }
 
     #[test]
+    fn an_objective_of_a_rate_does_not_bind_concurrencies() {
+        let open = KneeState::NoneInRange { highest: 8.into() };
+        let slo = Slo::parse("at 8/s: ttft p95 < 1s").unwrap();
+        let failed = judged(&slo[0], &[(4, Verdict::Fail), (8, Verdict::Fail)]);
+        let point = choose(&[4, 8].map(Level::Concurrency), &knee(open), &[(&slo[0], failed)]);
+        assert_eq!(point.level, Some(8.into()));
+    }
+
+    #[test]
     fn an_objective_ends_at_its_level() {
         let slo = Slo::parse("at 4: ttft p95 < 1s; at 8: ttft p95 < 3s").unwrap();
         let (strict, loose) = (

@@ -206,6 +206,16 @@ mod tests {
         );
         assert_eq!(flag(&cohort(60, 20)), None);
         assert_eq!(flag(&cohort(12, 300)), None);
+        // Medians of 100 and 400 ms, of twenty requests each with two ways to be answered: chance.
+        let two_ways: Vec<RequestRecord> = (0..40)
+            .map(|k| {
+                let slow = (k / 2) % 20 < if k % 2 == 0 { 9 } else { 11 };
+                let mut record = Request::new(0).tokens_at(&[if slow { 400 } else { 100 }, 500]).build();
+                record.target = Some(k % 2);
+                record
+            })
+            .collect();
+        assert_eq!(flag(&two_ways), None);
         let mut failing = cohort(60, 0);
         for record in failing.iter_mut().filter(|record| record.target == Some(0)).take(15) {
             record.outcome = Outcome::Failed { kind: FailureKind::Closed, message: String::new() };

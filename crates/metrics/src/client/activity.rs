@@ -94,12 +94,12 @@ mod tests {
             (process.cpu_ns, process.throttled, process.steal_ns) = (Some(ms(800)), Some(1), Some(ms(20)));
             samples.push(process);
         }
-        // The sample that ends at 3 s has its middle before the window, the one that ends at 8 s inside.
-        let found = Activity::of(&samples, Window { open_ns: ms(2700), close_ns: ms(7700) });
-        assert_eq!(found.busiest, Some((0.5, 5)));
+        // The samples that end at 3 s and at 8 s have their middles inside.
+        let found = Activity::of(&samples, Window { open_ns: ms(2400), close_ns: ms(7700) });
+        assert_eq!(found.busiest, Some((0.5, 6)));
         assert_eq!((found.process, found.steal), (Some(0.8), Some(0.02)));
-        assert_eq!((found.throttled, found.throttled_s, found.retransmits), (Some(5), None, None));
-        assert_eq!(found.runtime_lag, [[1e-4; 5], [2e-4; 5]].concat());
+        assert_eq!((found.throttled, found.throttled_s, found.retransmits), (Some(6), None, None));
+        assert_eq!(found.runtime_lag, [[1e-4; 6], [2e-4; 6]].concat());
     }
 
     #[test]
