@@ -236,7 +236,7 @@ async fn servers_that_differ_are_told_and_those_without_the_model_refused() {
     }
     let limits = environment.limits;
     assert!(limits.files_needed < limits.files_allowed, "{limits:?}");
-    assert_eq!(limits.ports_needed, Some(1), "two slots on two servers");
+    assert_eq!(limits.ports_needed, Some(2), "each of two slots has a connection to each server");
     assert!(limits.ports_allowed > Some(100), "{limits:?}");
     let other = server("another", "1", Picky::default()).await;
     let (ended, folder) = sweep(vec![a.uri(), other.uri()], &[]).await;

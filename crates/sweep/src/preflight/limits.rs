@@ -59,12 +59,13 @@ impl Need {
             plan.levels().into_iter().map(of).max().unwrap_or((0, Level::Concurrency(0)));
         // The embedded mock holds the other ends in the same process.
         let ends = if matches!(link, Link::Embedded(_)) { 2 } else { 1 };
-        let share = connections.div_ceil(servers.len().max(1) as u64);
         let mut ports = BTreeMap::new();
         // Behind a proxy all servers have its address.
         for address in servers.iter().filter_map(|server| server.conditions.addresses.first()?.parse().ok()) {
-            *ports.entry(address).or_insert(0) += share;
+            *ports.entry(address).or_insert(0) += connections;
         }
+        // A user of the load keeps a connection to each server.
+        let connections = connections * servers.len().max(1) as u64;
         let files = ends * connections + SPARE + servers.len() as u64 + WORKER * u64::from(plan.workers);
         Self { level, connections, files, ports, open: level.is_open_loop() }
     }

@@ -91,6 +91,11 @@ pub async fn look(
     } else {
         limits::Need::of(resolved, link, &servers, found.duration).ensure(&Ports::now())?
     };
+    if plan.insecure {
+        let note =
+            "--insecure: no certificate is checked, so anybody in between can read the key and the prompts";
+        observer.event(SweepEvent::Note(note.to_owned()));
+    }
     for note in &conditions.notes {
         observer.event(SweepEvent::Note(note.clone()));
     }
