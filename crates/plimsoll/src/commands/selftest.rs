@@ -52,11 +52,10 @@ fn serve(engine: MockEngine) -> Result<(SocketAddr, Box<dyn Send>), SweepError> 
 
 fn text(found: &Selftest, flags: &SelftestFlags, streams: u32) -> String {
     let workers = flags.workers;
-    let threads = if workers == 1 { "1 thread".to_owned() } else { format!("{workers} threads") };
-    let mut lines = vec![format!(
-        "{}, {threads} that send, against the embedded mock on this machine\n",
-        found.ceiling.client
-    )];
+    let threads =
+        if workers == 1 { "1 thread that sends".to_owned() } else { format!("{workers} threads that send") };
+    let mut lines =
+        vec![format!("{}, {threads}, against the embedded mock on this machine\n", found.ceiling.client)];
     for row in &found.rows {
         lines.push(format!("{:16} {:>9.0}  {}", row.name, row.value, row.how));
     }

@@ -45,8 +45,11 @@ pub struct SelftestRow {
 /// Starts a server with this engine, which ends when the second value is dropped.
 pub type Serve<'a> = &'a mut dyn FnMut(MockEngine) -> Result<(SocketAddr, Box<dyn Send>), SweepError>;
 
-/// Slots of the loads that measure rates.
+/// Slots of the load that measures requests.
 const SLOTS: u32 = 64;
+/// Streams of the loads that measure events, at a token a millisecond each: from well below what a thread can read to above
+/// it. Where it falls behind, events come together, and those are not counted; so the best of these loads counts.
+const STREAMS: [u32; 4] = [24, 48, 96, 192];
 /// Tokens of a stream that measures events: long enough that requests cost little.
 const LONG: u32 = 400;
 /// Tokens of a stream that is only held.
@@ -81,8 +84,15 @@ pub fn selftest(
     let part = Part { slots: SLOTS, tokens: 1, step: Duration::ZERO, window };
     let requests = run(part, stop)?;
     say("events per second");
-    let part = Part { slots: SLOTS, tokens: LONG, step: Duration::from_millis(1), window };
-    let events = run(part, stop)?;
+    let mut events: Option<(u32, Measured)> = None;
+    for slots in STREAMS {
+        let part = Part { slots, tokens: LONG, step: Duration::from_millis(1), window: window / 4 };
+        let measured = run(part, stop)?;
+        if events.as_ref().is_none_or(|(_, best)| best.events_s() < measured.events_s()) {
+            events = Some((slots, measured));
+        }
+    }
+    let (of, events) = events.unwrap_or_default();
     let mut streams = options.streams.max(1);
     let mut attempt = 1;
     let held = loop {
@@ -115,7 +125,7 @@ pub fn selftest(
         SelftestRow {
             name: "events/s",
             value: events.events_s(),
-            how: format!("{SLOTS} streams, a token an event{}", busy(&events)),
+            how: format!("{of} streams, a token an event, each in a read of its own{}", busy(&events)),
         },
         SelftestRow {
             name: "requests/s",
