@@ -182,17 +182,17 @@ fn plimsoll(address: SocketAddr, load: Streams) -> u64 {
         repeat: 0,
         warmup: 0,
         cohort: Cohort::Requests(load.streams),
-        timeout: Duration::from_mins(10),
+        retries: 0,
     }));
     let worker = Worker {
         number: 0,
         of: 1,
-        target: Target {
+        targets: vec![Target {
             dial: Dial::Tcp(vec![address]),
             head: Head::new("bench", None).unwrap(),
             path: "/v1/chat/completions".to_owned(),
             limits: Limits::default(),
-        },
+        }],
         clock: Clock::start(),
         control,
         sink,

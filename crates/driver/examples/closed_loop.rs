@@ -23,18 +23,18 @@ impl Supply for Same {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let clock = Clock::start();
     let mock = spawn_thread(MockConfig::default(), clock.epoch())?;
-    let target = Target {
+    let targets = vec![Target {
         dial: Dial::Tcp(vec![mock.addr()]),
         head: Head::new("example", None)?,
         path: "/v1/completions".to_owned(),
         limits: Limits::default(),
-    };
+    }];
     let control = Arc::new(Control::new(LevelPlan {
         load: Load::Closed { slots: 4, ramp: Duration::from_millis(80) },
         repeat: 0,
         warmup: 4,
         cohort: Cohort::Requests(20),
-        timeout: Duration::from_secs(10),
+        retries: 0,
     }));
     let sink: Sink = Arc::new(|event| match event {
         Event::Request(record) => println!(
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let make = |number, ready| Worker {
         number,
         of: 1,
-        target: target.clone(),
+        targets: targets.clone(),
         clock,
         control: Arc::clone(&control),
         sink: Arc::clone(&sink),

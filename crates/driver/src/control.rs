@@ -287,7 +287,7 @@ mod tests {
             repeat: 0,
             warmup,
             cohort,
-            timeout: Duration::from_secs(1),
+            retries: 0,
         })
     }
 

@@ -13,8 +13,8 @@ pub struct LevelPlan {
     pub warmup: u32,
     /// Which requests are measured.
     pub cohort: Cohort,
-    /// Limit for a whole request.
-    pub timeout: Duration,
+    /// How often a request that failed before any event is sent again, its time still counted.
+    pub retries: u32,
 }
 
 /// What keeps the server busy.

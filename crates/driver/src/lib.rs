@@ -12,12 +12,19 @@
 //! [`Control`] decides what each next request is for; [`run_slots`] is one worker's share of the load on the current
 //! runtime, [`run_level`] the whole level on threads of its own. Requests come prepared from a [`Supply`], records and
 //! phase marks go out through a [`Sink`]. Nothing here formats, tokenizes or computes statistics.
+//!
+//! A worker's thread also has a heartbeat, whose [`Event::Client`] tells how late the thread gets to what is ready.
 
+mod attempt;
+mod beat;
+mod brake;
 mod control;
 mod error;
 mod level;
 mod open;
 mod pacer;
+mod site;
+mod stop;
 mod supply;
 mod tally;
 mod user;
@@ -27,7 +34,8 @@ pub use control::{Control, Marks};
 pub use error::DriverError;
 pub use level::{Cohort, LevelPlan, Load, OpenLoop};
 pub use pacer::Pacer;
+pub use stop::Stop;
 pub use supply::{Prepared, Stream, Supply};
 pub use tally::{FailureRow, Progress};
 pub use user::{Event, Sink};
-pub use worker::{Stop, Target, Worker, run_level, run_slots};
+pub use worker::{Target, Worker, run_level, run_slots};

@@ -27,6 +27,10 @@ pub struct Prepared {
 pub trait Supply {
     /// The next request of the stream; `None` when there will be no more.
     fn next(&mut self, stream: Stream) -> Option<Prepared>;
+
+    /// Called once before the level begins: waits until so many first requests of the warm-up and of the load are made, so that
+    /// the first wave waits for none.
+    fn prepare(&mut self, _warmups: usize, _loads: usize) {}
 }
 
 impl Stream {

@@ -1,13 +1,17 @@
 use crate::{
-    Control, DriverError, Event, Load, Marks, Pacer, Sink, Supply,
+    Control, DriverError, Load, Pacer, Sink, Stop, Supply,
+    beat::Beat,
     open::{self, Pool},
+    site::Site,
     user::User,
 };
-use plimsoll_transport::{Clock, Dial, Head, Limits, Slot};
-use std::{cell::RefCell, rc::Rc, sync::Arc, thread, time::Duration};
+use plimsoll_transport::{Clock, Dial, Head, Limits};
+use std::{cell::RefCell, convert::Infallible, future::Future, rc::Rc, sync::Arc, thread, time::Duration};
 use tokio::{
-    sync::{Barrier, watch},
-    task::LocalSet,
+    runtime::{Builder, LocalOptions},
+    sync::Barrier,
+    task::{JoinSet, LocalSet, spawn_local},
+    time::Instant,
 };
 
 /// Where the requests go.
@@ -19,41 +23,8 @@ pub struct Target {
     pub head: Head,
     /// Path of the route.
     pub path: String,
-    /// Bounds of a response.
+    /// Bounds of a response, and how long it may take.
     pub limits: Limits,
-}
-
-/// Stops a run early: the requests in flight are recorded as cancelled.
-#[derive(Clone, Debug)]
-pub struct Stop(watch::Sender<bool>);
-
-impl Stop {
-    /// Not stopped.
-    pub fn new() -> Self {
-        Self(watch::Sender::new(false))
-    }
-
-    /// Stops.
-    pub fn set(&self) {
-        self.0.send_replace(true);
-    }
-
-    /// True once stopped.
-    pub fn is_set(&self) -> bool {
-        *self.0.borrow()
-    }
-
-    /// Returns when stopped.
-    pub async fn wait(&self) {
-        // The sender lives as long as `self`, so waiting cannot fail.
-        let _ = self.0.subscribe().wait_for(|stopped| *stopped).await;
-    }
-}
-
-impl Default for Stop {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 /// One worker's part in a level.
@@ -62,8 +33,8 @@ pub struct Worker {
     pub number: u32,
     /// How many there are: slot k is worker k mod this.
     pub of: u32,
-    /// Where to.
-    pub target: Target,
+    /// Where to, at least one: request k of a stream goes to target k mod their number. A slot keeps a connection to each.
+    pub targets: Vec<Target>,
     /// The run's clock.
     pub clock: Clock,
     /// The level.
@@ -76,6 +47,9 @@ pub struct Worker {
     pub ready: Arc<Barrier>,
 }
 
+/// Connections of one worker that are being opened at once.
+const CONNECTING: usize = 32;
+
 /// Runs one worker's share of a level on the current runtime, which must be a current-thread one. Connections are
 /// opened before the first request is due; one that cannot be opened is tried again, and counted, by its first request.
 pub async fn run_slots<S: Supply + 'static>(
@@ -83,50 +57,88 @@ pub async fn run_slots<S: Supply + 'static>(
     supply: S,
     mut pacer: Pacer,
 ) -> Result<(), DriverError> {
-    let plan = worker.control.plan().clone();
-    let supply = Rc::new(RefCell::new(supply));
-    let mut users = Vec::new();
-    for number in (worker.number..plan.connections()).step_by(worker.of.max(1) as usize) {
-        let mut user = worker.user(number, &supply)?;
-        let _ = tokio::time::timeout(plan.timeout, user.slot.connect()).await;
-        users.push(user);
-    }
+    let site = Site::new(worker, supply);
+    LocalSet::new().run_until(share(&site, &mut pacer)).await
+}
+
+/// The worker's share of the level. Must run where local tasks can be spawned.
+async fn share<S: Supply + 'static>(site: &Rc<Site<S>>, pacer: &mut Pacer) -> Result<(), DriverError> {
+    let stop = site.worker.stop.clone();
+    let reaper = async {
+        stop.wait().await;
+        site.brake.pull();
+        std::future::pending::<Infallible>().await
+    };
     tokio::select! {
         biased;
-        () = worker.stop.wait() => return Ok(()),
-        _ = worker.ready.wait() => {}
+        never = reaper => match never {},
+        result = level(site, pacer) => result,
     }
-    worker.tell(worker.control.start(worker.clock.now()));
-    let local = LocalSet::new();
-    local
-        .run_until(async {
-            match plan.load {
-                Load::Closed { slots, ramp } => closed_loop(&worker, users, slots, ramp, &mut pacer).await,
-                Load::Open(_) => open_loop(worker, users, supply, &mut pacer).await,
-            }
-        })
-        .await
+}
+
+async fn level<S: Supply + 'static>(site: &Rc<Site<S>>, pacer: &mut Pacer) -> Result<(), DriverError> {
+    let Worker { number, of, clock, control, stop, ready, .. } = &site.worker;
+    let plan = control.plan();
+    let numbers = (*number..plan.connections()).step_by((*of).max(1) as usize);
+    let users: Vec<User<S>> = numbers.map(|number| site.user(number)).collect::<Result<_, _>>()?;
+    site.supply.borrow_mut().prepare(users.len().min(plan.warmup as usize), users.len());
+    let users = unless(stop, connect(users)).await.transpose()?;
+    let Some(users) = users else { return Ok(()) };
+    if unless(stop, ready.wait()).await.is_none() {
+        return Ok(());
+    }
+    site.tell(control.start(clock.now()));
+    match plan.load {
+        Load::Closed { slots, ramp } => closed_loop(stop, users, slots, ramp, pacer).await,
+        Load::Open(_) => open_loop(site, users, pacer).await,
+    }
+}
+
+/// The output of `future`; `None` when stopped before.
+async fn unless<F: Future>(stop: &Stop, future: F) -> Option<F::Output> {
+    tokio::select! {
+        biased;
+        () = stop.wait() => None,
+        output = future => Some(output),
+    }
+}
+
+/// Opens the connections of all users, several at once: where each takes some round trips, thousands in a row take minutes.
+async fn connect<S: Supply + 'static>(users: Vec<User<S>>) -> Result<Vec<User<S>>, DriverError> {
+    let mut connected = Vec::with_capacity(users.len());
+    let mut connecting = JoinSet::new();
+    let mut waiting = users.into_iter();
+    loop {
+        while connecting.len() < CONNECTING
+            && let Some(mut user) = waiting.next()
+        {
+            connecting.spawn_local(async move {
+                user.connect().await;
+                user
+            });
+        }
+        let Some(user) = connecting.join_next().await else { break };
+        connected.push(user.map_err(|error| DriverError::new(format!("a slot ended abnormally: {error}")))?);
+    }
+    connected.sort_by_key(|user| user.number);
+    Ok(connected)
 }
 
 /// Starts the slots one after another over the time of the ramp, and waits for their end.
 async fn closed_loop<S: Supply + 'static>(
-    worker: &Worker,
+    stop: &Stop,
     users: Vec<User<S>>,
     slots: u32,
     ramp: Duration,
     pacer: &mut Pacer,
 ) -> Result<(), DriverError> {
-    let start = tokio::time::Instant::now();
+    let start = Instant::now();
     let mut tasks = Vec::new();
     for user in users {
         let share = ramp.mul_f64(f64::from(user.number) / f64::from(slots.max(1)));
-        let paced = tokio::select! {
-            biased;
-            () = worker.stop.wait() => Ok(()),
-            paced = pacer.sleep_until(start + share) => paced,
-        };
-        paced.map_err(|error| DriverError::new(format!("the timer failed: {error}")))?;
-        tasks.push(tokio::task::spawn_local(user.run()));
+        let paced = unless(stop, pacer.sleep_until(start + share)).await;
+        paced.transpose().map_err(|error| DriverError::new(format!("the timer failed: {error}")))?;
+        tasks.push(spawn_local(user.run()));
     }
     for task in tasks {
         task.await.map_err(|error| DriverError::new(format!("a slot ended abnormally: {error}")))?;
@@ -135,44 +147,14 @@ async fn closed_loop<S: Supply + 'static>(
 }
 
 async fn open_loop<S: Supply + 'static>(
-    worker: Worker,
+    site: &Rc<Site<S>>,
     users: Vec<User<S>>,
-    supply: Rc<RefCell<S>>,
     pacer: &mut Pacer,
 ) -> Result<(), DriverError> {
-    let Worker { number, of, clock, .. } = worker;
-    let (control, stop) = (Arc::clone(&worker.control), worker.stop.clone());
-    let worker = Rc::new(worker);
-    let (maker, made_with) = (Rc::clone(&worker), Rc::clone(&supply));
-    let pool = Pool::new(users, number, of.max(1), move |number| maker.user(number, &made_with));
-    let tell = Box::new(move |marks| worker.tell(marks));
-    let pool = Rc::new(RefCell::new(pool));
-    open::run(open::Sender { number, of, clock, control, stop, supply, pool, tell }, pacer).await
-}
-
-impl Worker {
-    /// A virtual user that is not connected yet.
-    fn user<S>(&self, number: u32, supply: &Rc<RefCell<S>>) -> Result<User<S>, DriverError> {
-        let Target { dial, head, path, limits } = &self.target;
-        let slot = Slot::new(dial.clone(), head.clone(), path, *limits)
-            .map_err(|error| DriverError::new(error.to_string()))?;
-        Ok(User {
-            number,
-            worker: self.number,
-            slot,
-            clock: self.clock,
-            control: Arc::clone(&self.control),
-            supply: Rc::clone(supply),
-            sink: Arc::clone(&self.sink),
-            stop: self.stop.clone(),
-        })
-    }
-
-    fn tell(&self, marks: Marks) {
-        for mark in marks {
-            (self.sink)(Event::Mark(mark));
-        }
-    }
+    let maker = Rc::clone(site);
+    let Worker { number, of, .. } = site.worker;
+    let pool = Pool::new(users, number, of.max(1), move |number| maker.user(number));
+    open::run(Rc::clone(site), Rc::new(RefCell::new(pool)), pacer).await
 }
 
 /// Runs a whole level on `workers` threads, each with a runtime of its own. `supply` makes the supply of each.
@@ -189,17 +171,7 @@ pub fn run_level<S: Supply + 'static>(
         let mut threads = Vec::new();
         for number in 0..workers {
             let (make, supply, ready) = (&make, &supply, Arc::clone(&ready));
-            let run = move || {
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .build()
-                    .map_err(|error| DriverError::new(format!("no runtime for worker {number}: {error}")))?;
-                runtime.block_on(async {
-                    let pacer =
-                        Pacer::exact().map_err(|error| DriverError::new(format!("no timer: {error}")))?;
-                    run_slots(make(number, ready), supply(number), pacer).await
-                })
-            };
+            let run = move || work(make(number, ready), supply(number));
             let body = move || run().inspect_err(|_| stop.set());
             let thread = thread::Builder::new()
                 .name(format!("plimsoll-worker-{number}"))
@@ -212,5 +184,25 @@ pub fn run_level<S: Supply + 'static>(
             thread.join().map_err(|_| DriverError::new("a worker ended abnormally"))??;
         }
         Ok(())
+    })
+}
+
+/// One worker on this thread, in real time, with a heartbeat.
+fn work<S: Supply + 'static>(worker: Worker, supply: S) -> Result<(), DriverError> {
+    let number = worker.number;
+    // Tasks stay on this thread without a `LocalSet` around them, which would be one more queue for each wake.
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())
+        .map_err(|error| DriverError::new(format!("no runtime for worker {number}: {error}")))?;
+    runtime.block_on(async {
+        let mut pacer = Pacer::exact().map_err(|error| DriverError::new(format!("no timer: {error}")))?;
+        let site = Site::new(worker, supply);
+        let beat = Beat::new(&site);
+        let ticking = spawn_local(Rc::clone(&beat).run());
+        let result = share(&site, &mut pacer).await;
+        ticking.abort();
+        beat.tell();
+        result
     })
 }

@@ -124,8 +124,7 @@ impl Levels<'_> {
                 Load::Open(open_loop(plan, rate, repeat, warmup, typical, room).map_err(|e| e.to_string())?)
             }
         };
-        let (cohort, timeout) = (self.resolved.cohort(), plan.timeout.duration());
-        Ok(LevelPlan { load, repeat, warmup, cohort, timeout })
+        Ok(LevelPlan { load, repeat, warmup, cohort: self.resolved.cohort(), retries: plan.retries })
     }
 
     /// Runs one level; returns why the run cannot go on, if it cannot.
@@ -225,7 +224,7 @@ impl Levels<'_> {
         });
         Parts {
             control: Arc::clone(control),
-            target: self.ready.target.clone(),
+            targets: self.ready.targets.clone(),
             clock: self.clock,
             sink,
             stop: self.stop.clone(),
@@ -242,7 +241,7 @@ impl Levels<'_> {
 /// What the workers of a level are made of.
 struct Parts {
     control: Arc<Control>,
-    target: Target,
+    targets: Vec<Target>,
     clock: Clock,
     sink: Sink,
     stop: Stop,
@@ -255,7 +254,7 @@ impl Parts {
         Worker {
             number,
             of,
-            target: self.target.clone(),
+            targets: self.targets.clone(),
             clock: self.clock,
             control: Arc::clone(&self.control),
             sink: Arc::clone(&self.sink),

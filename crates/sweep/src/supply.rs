@@ -4,9 +4,12 @@ use bytes::Bytes;
 use plimsoll_driver::{Prepared, Stream, Supply};
 use plimsoll_record::Level;
 use plimsoll_workload::{PlannedRequest, Workload};
-use std::sync::{
-    Arc,
-    mpsc::{Receiver, sync_channel},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        mpsc::{Receiver, sync_channel},
+    },
 };
 
 /// Which requests one worker sends at one level.
@@ -68,8 +71,15 @@ impl Supply for Inline {
 
 /// Makes requests on threads of their own, a few hundred ahead of their use.
 pub struct Ahead {
-    warmups: Receiver<Prepared>,
-    loads: Receiver<Prepared>,
+    warmups: Made,
+    loads: Made,
+}
+
+/// The requests of one stream.
+struct Made {
+    /// Taken from the thread already.
+    first: VecDeque<Prepared>,
+    rest: Receiver<Prepared>,
 }
 
 /// How many requests of a stream are made ahead beyond what the level may need at once.
@@ -82,7 +92,7 @@ impl Ahead {
     }
 }
 
-fn produce(share: Share, stream: Stream) -> Receiver<Prepared> {
+fn produce(share: Share, stream: Stream) -> Made {
     let (sender, receiver) = sync_channel(DEPTH + share.ahead as usize);
     let make = move || {
         for index in 0.. {
@@ -93,15 +103,32 @@ fn produce(share: Share, stream: Stream) -> Receiver<Prepared> {
     };
     // Without its thread the channel is closed, the supply empty, and the level ends at once and is reported as partial.
     drop(std::thread::Builder::new().name("plimsoll-supply".to_owned()).spawn(make));
-    receiver
+    Made { first: VecDeque::new(), rest: receiver }
+}
+
+impl Made {
+    fn wait_for(&mut self, count: usize) {
+        while self.first.len() < count {
+            let Ok(prepared) = self.rest.recv() else { return };
+            self.first.push_back(prepared);
+        }
+    }
+
+    fn next(&mut self) -> Option<Prepared> {
+        self.first.pop_front().or_else(|| self.rest.recv().ok())
+    }
 }
 
 impl Supply for Ahead {
     fn next(&mut self, stream: Stream) -> Option<Prepared> {
-        let ready = match stream {
-            Stream::Warmup => &self.warmups,
-            Stream::Load => &self.loads,
-        };
-        ready.recv().ok()
+        match stream {
+            Stream::Warmup => self.warmups.next(),
+            Stream::Load => self.loads.next(),
+        }
+    }
+
+    fn prepare(&mut self, warmups: usize, loads: usize) {
+        self.warmups.wait_for(warmups);
+        self.loads.wait_for(loads);
     }
 }

@@ -6,7 +6,7 @@ use plimsoll_driver::{
 use plimsoll_record::{Endpoint, RequestRecord, Sample, SampleTrigger, read_lines};
 use plimsoll_scrape::{Scraper, Settings};
 use plimsoll_tests::{Ended, Program, TempDir};
-use plimsoll_transport::{Clock, Dial, Head, Limits};
+use plimsoll_transport::{Clock, Dial, Head, Limits, TimeLimits};
 use plimsoll_wire::{
     request::{Input, Message, RequestBody},
     url::BaseUrl,
@@ -53,14 +53,14 @@ pub fn load(url: &str, endpoint: Endpoint, n: u32, limit: Duration) -> Result<Ve
         dial: Dial::Tcp(addresses),
         head: Head::new(&base.authority(), None).map_err(|error| error.to_string())?,
         path: base.path(endpoint.path()),
-        limits: Limits::default(),
+        limits: Limits { time: TimeLimits { total: limit, ..TimeLimits::default() }, ..Limits::default() },
     };
     let control = Arc::new(Control::new(LevelPlan {
         load: Load::Closed { slots: 1, ramp: Duration::ZERO },
         repeat: 0,
         warmup: 0,
         cohort: Cohort::Requests(n),
-        timeout: limit,
+        retries: 0,
     }));
     let records = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&records);
@@ -73,7 +73,7 @@ pub fn load(url: &str, endpoint: Endpoint, n: u32, limit: Duration) -> Result<Ve
     let make = |number, ready| Worker {
         number,
         of: 1,
-        target: target.clone(),
+        targets: vec![target.clone()],
         clock,
         control: Arc::clone(&control),
         sink: Arc::clone(&sink),

@@ -12,7 +12,7 @@ mod run;
 pub use agenda::Agenda;
 pub use line::Line;
 pub use pool::Pool;
-pub use run::{Sender, run};
+pub use run::run;
 
 #[cfg(test)]
 mod tests;

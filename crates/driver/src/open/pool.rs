@@ -1,4 +1,4 @@
-use crate::{DriverError, user::User};
+use crate::{DriverError, Supply, user::User};
 use std::collections::VecDeque;
 
 /// The connections of one worker that carry no request. The one that was used last is used first, so that the others
@@ -12,7 +12,7 @@ pub struct Pool<S, F> {
     step: u32,
 }
 
-impl<S, F: Fn(u32) -> Result<User<S>, DriverError>> Pool<S, F> {
+impl<S: Supply, F: Fn(u32) -> Result<User<S>, DriverError>> Pool<S, F> {
     /// `idle` are those of the numbers `first`, `first + step` and so on.
     pub fn new(idle: Vec<User<S>>, first: u32, step: u32, make: F) -> Self {
         let next = first + step * u32::try_from(idle.len()).unwrap_or(u32::MAX);
@@ -32,7 +32,7 @@ impl<S, F: Fn(u32) -> Result<User<S>, DriverError>> Pool<S, F> {
 
     /// One whose request has ended. Without a connection it is the last to be used again.
     pub fn give(&mut self, user: User<S>) {
-        if user.slot.is_open() {
+        if user.is_open() {
             self.idle.push_back(user);
         } else {
             self.idle.push_front(user);

@@ -1,35 +1,25 @@
 use super::Pool;
-use crate::{Control, DriverError, Pacer, Prepared, Stop, Stream, Supply, user::User};
+use crate::{DriverError, Pacer, Prepared, Stream, Supply, Worker, site::Site, user::User};
 use plimsoll_record::{Nanos, Phase};
 use plimsoll_transport::Clock;
-use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
+use std::{cell::RefCell, rc::Rc, time::Duration};
 use tokio::{
     task::{JoinError, JoinSet},
     time::Instant,
 };
 
-/// One worker's part in an open loop.
-pub struct Sender<S, F> {
-    pub number: u32,
-    /// Number of workers.
-    pub of: u32,
-    pub clock: Clock,
-    pub control: Arc<Control>,
-    pub stop: Stop,
-    pub supply: Rc<RefCell<S>>,
-    pub pool: Rc<RefCell<Pool<S, F>>>,
-    /// Writes marks down.
-    pub tell: Box<dyn Fn(crate::Marks)>,
-}
-
 /// Sends the worker's requests when they are due, until the level is over and the last of them has ended. Must run
-/// within a `LocalSet`.
-pub async fn run<S, F>(sender: Sender<S, F>, pacer: &mut Pacer) -> Result<(), DriverError>
+/// where local tasks can be spawned.
+pub async fn run<S, F>(
+    site: Rc<Site<S>>,
+    pool: Rc<RefCell<Pool<S, F>>>,
+    pacer: &mut Pacer,
+) -> Result<(), DriverError>
 where
     S: Supply + 'static,
     F: Fn(u32) -> Result<User<S>, DriverError> + 'static,
 {
-    let Sender { number, of, clock, control, stop, supply, pool, tell } = sender;
+    let Worker { number, of, clock, ref control, ref stop, .. } = site.worker;
     let mut requests = JoinSet::new();
     let mut index = 0;
     'level: while let Some((next, due)) = control.next_of(number, of, index) {
@@ -44,16 +34,16 @@ where
             }
         }
         let now = clock.now();
-        tell(control.tick(now));
+        site.tell(control.tick(now));
         // All that are due, so that a late wake makes none of them later than it must.
         let mut arrival = Some((index, due));
         while let Some((next, due)) = arrival.filter(|(_, due)| *due <= now) {
             let (phase, marks) = control.arrive(next, now);
-            tell(marks);
+            site.tell(marks);
             let Some(phase) = phase else { break 'level };
-            let Some(prepared) = supply.borrow_mut().next(Stream::of(phase)) else { break 'level };
+            let Some(prepared) = site.supply.borrow_mut().next(Stream::of(phase)) else { break 'level };
             let request = Request { phase, prepared, due };
-            requests.spawn_local(serve(request, Arc::clone(&control), stop.clone(), Rc::clone(&pool)));
+            requests.spawn_local(serve(request, Rc::clone(&site), Rc::clone(&pool)));
             index = next + 1;
             arrival = control.next_of(number, of, index);
         }
@@ -81,8 +71,7 @@ struct Request {
 /// Waits for a place in flight if there is a cap, and sends the request.
 async fn serve<S, F>(
     request: Request,
-    control: Arc<Control>,
-    stop: Stop,
+    site: Rc<Site<S>>,
     pool: Rc<RefCell<Pool<S, F>>>,
 ) -> Result<(), DriverError>
 where
@@ -90,6 +79,7 @@ where
     F: Fn(u32) -> Result<User<S>, DriverError>,
 {
     let Request { phase, prepared, due } = request;
+    let Worker { control, stop, .. } = &site.worker;
     let (mut place, mut capped, mut given_up) = (None, false, None);
     if let Some(line) = control.line() {
         place = line.place();

@@ -15,9 +15,8 @@ fn with_arrivals(arrivals: Arrivals, cohort: Cohort, most_unfinished: u32) -> Co
     let rate = Rate::new(10.0).unwrap();
     let times = ArrivalTimes::new(arrivals, rate, WARMUP, None, 1, 0).unwrap();
     let open = OpenLoop { rate, times, cap: None, connections: 1, most_unfinished };
-    let timeout = Duration::from_secs(1);
     let control =
-        Control::new(LevelPlan { load: Load::Open(open), repeat: 0, warmup: WARMUP, cohort, timeout });
+        Control::new(LevelPlan { load: Load::Open(open), repeat: 0, warmup: WARMUP, cohort, retries: 0 });
     assert_eq!(edges(&control.start(Nanos::ZERO)), [(0, PhaseEdge::LevelStart)]);
     assert_eq!(control.start(Nanos(5)), [], "the first call counts");
     control

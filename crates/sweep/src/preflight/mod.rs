@@ -20,9 +20,9 @@ use crate::{
     template::{Form, Template},
 };
 use plimsoll_driver::Target;
-use plimsoll_record::{ClientLimits, Conditions, PromptConditions, RECORD_SCHEMA, TargetConditions};
+use plimsoll_record::{ClientLimits, Conditions, PromptConditions, RECORD_SCHEMA, Span, TargetConditions};
 use plimsoll_scrape::Scraper;
-use plimsoll_transport::{Clock, Limits, Secret};
+use plimsoll_transport::{Clock, Limits, Secret, TimeLimits};
 use plimsoll_workload::{Calibration, Workload};
 use std::time::Duration;
 
@@ -72,7 +72,13 @@ pub async fn look(
         temperature: plan.temperature,
         form: Form::usual(plan.endpoint, plan.ignore_eos),
     };
-    let limits = Limits { redirects: plan.redirects, ..Limits::default() };
+    let time = TimeLimits {
+        connect: plan.connect_timeout.duration(),
+        first_token: plan.first_token_timeout.map(Span::duration),
+        idle: plan.idle_timeout.duration(),
+        total: plan.timeout.duration(),
+    };
+    let limits = Limits { redirects: plan.redirects, time, ..Limits::default() };
     let targets: Vec<Target> = servers
         .iter()
         .map(|server| Target {

@@ -5,7 +5,7 @@ use plimsoll_driver::{
     Cohort, Control, Event, LevelPlan, Load, Prepared, Sink, Stop, Stream, Supply, Target, Worker, run_level,
 };
 use plimsoll_record::{ClientSample, Endpoint, MockEngine, Nanos, Phase, PhaseEdge, RequestRecord};
-use plimsoll_transport::{Clock, Dial, Head, Limits};
+use plimsoll_transport::{Clock, Dial, Head, Limits, TimeLimits};
 use plimsoll_wire::request::{Input, RequestBody};
 use std::{
     net::SocketAddr,
@@ -51,13 +51,16 @@ impl Part {
             repeat: 0,
             warmup: self.slots,
             cohort: Cohort::Duration(self.window),
-            timeout: TIMEOUT + self.step * self.tokens,
+            retries: 0,
         }));
         let target = Target {
             dial: Dial::Tcp(vec![address]),
             head: Head::new(&address.to_string(), None).map_err(SweepError::other)?,
             path: Endpoint::Completions.path().to_owned(),
-            limits: Limits::default(),
+            limits: Limits {
+                time: TimeLimits { total: TIMEOUT + self.step * self.tokens, ..TimeLimits::default() },
+                ..Limits::default()
+            },
         };
         let seen = Arc::new(Mutex::new(Measured::default()));
         let sink: Sink = Arc::new({
@@ -68,7 +71,7 @@ impl Part {
         let make = |number, ready| Worker {
             number,
             of: workers,
-            target: target.clone(),
+            targets: vec![target.clone()],
             clock,
             control: Arc::clone(&control),
             sink: Arc::clone(&sink),
