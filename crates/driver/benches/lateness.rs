@@ -109,17 +109,17 @@ fn turn(address: SocketAddr, per_second: u32, seconds: u32, exact: bool, repeat:
         repeat,
         warmup,
         cohort: Cohort::Requests(per_second * seconds),
-        timeout: Duration::from_secs(30),
+        retries: 0,
     }));
     let worker = Worker {
         number: 0,
         of: 1,
-        target: Target {
+        targets: vec![Target {
             dial: Dial::Tcp(vec![address]),
             head: Head::new("bench", None).unwrap(),
             path: "/v1/completions".to_owned(),
             limits: Limits::default(),
-        },
+        }],
         clock: Clock::start(),
         control,
         sink,

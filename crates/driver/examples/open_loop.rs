@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         repeat,
         warmup,
         cohort: Cohort::Requests(40),
-        timeout: Duration::from_secs(10),
+        retries: 0,
     }));
     let sink: Sink = Arc::new(|event| match event {
         Event::Request(record) => {
@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let make = |number, ready| Worker {
         number,
         of: 1,
-        target: target.clone(),
+        targets: vec![target.clone()],
         clock,
         control: Arc::clone(&control),
         sink: Arc::clone(&sink),
