@@ -11,8 +11,11 @@ use plimsoll_wire::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-/// The targets by name.
-pub const TARGETS: [(&str, fn(&[u8])); 8] = [
+/// A target's name, and what it does with its input.
+type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: [Target; 8] = [
     ("sse", sse),
     ("chat_event", chat_event),
     ("body", body),

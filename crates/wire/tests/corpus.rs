@@ -1,11 +1,6 @@
 //! The corpus of the fuzz targets, replayed: what was found once stays mended.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a failed expectation fails the test"
-)]
+#![expect(clippy::expect_used, reason = "a failed expectation fails the test")]
 
 #[path = "../../../tests/fuzz/checks.rs"]
 mod checks;

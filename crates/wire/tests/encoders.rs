@@ -30,7 +30,7 @@ fn chunks(events: &[Bytes]) -> Vec<Chunk<'static>> {
 fn whole(chunks: &[Chunk<'_>]) -> (String, Option<String>, Option<u32>, Option<u32>) {
     let usages = || chunks.iter().filter_map(|chunk| chunk.usage);
     (
-        chunks.iter().flat_map(|chunk| chunk.texts()).collect(),
+        chunks.iter().flat_map(Chunk::texts).collect(),
         chunks.iter().rev().find_map(|chunk| chunk.finish_reason.as_deref().map(str::to_owned)),
         usages().filter_map(|usage| usage.prompt_tokens).next_back(),
         usages().filter_map(|usage| usage.completion_tokens).next_back(),

@@ -89,11 +89,8 @@ pub fn error_message(body: &[u8]) -> String {
         let error = ServerError::from_fields(fields).map(|error| error.message);
         error.or_else(|| message_of(fields.get("message")?))
     });
-    match message {
-        Some(message) => message,
-        None if text.trim().is_empty() => "the body is empty".to_owned(),
-        None => clean(&text, MESSAGE_LIMIT),
-    }
+    let message = message.unwrap_or_else(|| clean(&text, MESSAGE_LIMIT));
+    if message.is_empty() { "the body is empty".to_owned() } else { message }
 }
 
 /// Words in a value: a string, a number, the `message` or `msg` of an object, or a list of such (as `FastAPI` sends
@@ -173,6 +170,7 @@ mod tests {
             ("<html>\n<b>502</b>\u{1b}[31m\r\n", "<html> <b>502</b> [31m"),
             ("  \n", "the body is empty"),
             ("", "the body is empty"),
+            ("\0 \u{7f}", "the body is empty"),
         ];
         for (body, want) in cases {
             assert_eq!(error_message(body.as_bytes()), want, "{body}");

@@ -19,7 +19,7 @@ impl MessagesEncoder {
     /// The events before the first text. The first tells the prompt's length, unless it is absent.
     pub fn opening(&self, prompt: Option<u32>) -> Vec<Bytes> {
         let usage = prompt.map(|prompt| json!({ "input_tokens": prompt, "output_tokens": 0 }));
-        let message = message(&self.id, &self.model, json!([]), Value::Null, usage);
+        let message = message(&self.id, &self.model, &json!([]), None, usage);
         vec![
             event("message_start", json!({ "message": message })),
             event(
@@ -59,7 +59,7 @@ pub fn messages_body(answer: &Answer<'_>) -> String {
     let content = json!([{ "type": "text", "text": answer.text }]);
     let usage =
         answer.usage.map(|usage| json!({ "input_tokens": usage.prompt, "output_tokens": usage.completion }));
-    message(answer.id, answer.model, content, json!(stop(answer.finish_reason)), usage).to_string()
+    message(answer.id, answer.model, &content, Some(stop(answer.finish_reason)), usage).to_string()
 }
 
 /// The body of a refusal by `/v1/messages`; also the payload of an error event.
@@ -67,7 +67,7 @@ pub fn messages_error(kind: &str, message: &str) -> String {
     json!({ "type": "error", "error": { "type": kind, "message": message } }).to_string()
 }
 
-fn message(id: &str, model: &str, content: Value, stop: Value, usage: Option<Value>) -> Value {
+fn message(id: &str, model: &str, content: &Value, stop: Option<&str>, usage: Option<Value>) -> Value {
     let mut message = json!({
         "id": id, "type": "message", "role": "assistant", "model": model, "content": content,
         "stop_reason": stop, "stop_sequence": null,

@@ -21,7 +21,7 @@ impl ResponsesEncoder {
 
     /// The events before the first text.
     pub fn opening(&mut self) -> Vec<Bytes> {
-        let response = self.response("in_progress", Value::Null, None);
+        let response = self.response("in_progress", None, None);
         vec![
             self.event("response.created", json!({ "response": response })),
             self.event("response.in_progress", json!({ "response": response })),
@@ -54,7 +54,7 @@ impl ResponsesEncoder {
 
     /// The event of an answer that failed.
     pub fn failed(&mut self, message: &str) -> Bytes {
-        let mut response = self.response("failed", Value::Null, None);
+        let mut response = self.response("failed", None, None);
         response["error"] = json!({ "code": "server_error", "message": message });
         self.event("response.failed", json!({ "response": response }))
     }
@@ -76,11 +76,11 @@ impl ResponsesEncoder {
         json!({ "id": self.item_id(), "type": "message", "role": "assistant", "status": status, "content": content })
     }
 
-    fn response(&self, status: &str, incomplete: Value, usage: Option<UsageCounts>) -> Value {
+    fn response(&self, status: &str, incomplete: Option<&str>, usage: Option<UsageCounts>) -> Value {
         let output = if status == "in_progress" { json!([]) } else { json!([self.item(status)]) };
         json!({
             "id": self.id, "object": "response", "created_at": self.created, "model": self.model,
-            "status": status, "error": null, "incomplete_details": incomplete, "output": output,
+            "status": status, "error": null, "incomplete_details": incomplete.map(|reason| json!({ "reason": reason })), "output": output,
             "usage": usage.map(counts),
         })
     }
@@ -105,10 +105,11 @@ fn part(text: &str) -> Value {
     json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": [] })
 }
 
-fn ending(finish_reason: &str) -> (&'static str, Value) {
+/// The status of a response, and why it is incomplete.
+fn ending(finish_reason: &str) -> (&'static str, Option<&'static str>) {
     match finish_reason {
-        "length" => ("incomplete", json!({ "reason": "max_output_tokens" })),
-        _ => ("completed", Value::Null),
+        "length" => ("incomplete", Some("max_output_tokens")),
+        _ => ("completed", None),
     }
 }
 
