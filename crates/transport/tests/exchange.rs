@@ -345,3 +345,57 @@ async fn malformed_frames_are_counted_and_are_no_tokens() {
     let trace = one(script).await;
     assert_eq!((trace.outcome.as_ref(), trace.malformed, trace.first_token), (Some(&Outcome::Ok), 1, ms(5)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_ends_where_its_dialect_ends_it() {
+    let messages = vec![
+        Step::Request,
+        write(HEAD),
+        event(r#"{"type":"message_start","message":{"usage":{"input_tokens":4,"output_tokens":1}}}"#),
+        Step::Wait(20),
+        event(r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"a"}}"#),
+        event(r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":9}}"#),
+        event(r#"{"type":"message_stop"}"#),
+        Step::Hang,
+    ];
+    let responses = vec![
+        Step::Request,
+        write(HEAD),
+        event(r#"{"type":"response.created","response":{"status":"in_progress"}}"#),
+        Step::Wait(20),
+        event(r#"{"type":"response.output_text.delta","delta":"a"}"#),
+        event(
+            r#"{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":4,"output_tokens":9}}}"#,
+        ),
+        Step::Hang,
+    ];
+    for script in [messages, responses] {
+        let trace = one(script).await;
+        assert_eq!(trace.outcome, Some(Outcome::Ok));
+        assert_eq!((trace.input_tokens, trace.output_tokens, trace.text.as_str()), (Some(4), Some(9), "a"));
+        assert_eq!(trace.first_token, Some(Nanos(20_000_000)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn token_ids_count_the_tokens_of_an_event() {
+    let ids = |text: &str, ids: &str| {
+        event(&format!(r#"{{"choices":[{{"delta":{{"content":"{text}"}},"token_ids":{ids}}}]}}"#))
+    };
+    let script = vec![
+        Step::Request,
+        write(HEAD),
+        event(r#"{"choices":[{"delta":{"role":"assistant","content":""}}],"prompt_token_ids":[1,2]}"#),
+        ids("ab", "[5,6]"),
+        Step::Wait(10),
+        // A token whose text is still to come is one all the same.
+        ids("", "[7]"),
+        event(r#"{"choices":[],"usage":{"completion_tokens":3}}"#),
+        event("[DONE]"),
+        write(END),
+    ];
+    let trace = one(script).await;
+    let tokens: Vec<_> = trace.events.iter().map(|event| event.tokens).collect();
+    assert_eq!(tokens, [None, Some(2), Some(1), None, None]);
+    assert_eq!(trace.last_token, Some(Nanos(10_000_000)));
+}
