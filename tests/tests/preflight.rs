@@ -6,7 +6,7 @@
 use plimsoll_record::{Conditions, Plan, RequestRecord, files, read_lines};
 use plimsoll_tests::{Ended, Program, TempDir};
 use serde_json::{Value, json};
-use std::{fs, path::PathBuf};
+use std::{fmt::Write, fs, path::PathBuf};
 use wiremock::{
     Mock, MockServer, Request, Respond, ResponseTemplate,
     matchers::{method, path},
@@ -63,10 +63,10 @@ impl Respond for Picky {
             if self.continuous && body["stream_options"]["continuous_usage_stats"] == true {
                 chunk["usage"] = usage(done);
             }
-            text.push_str(&format!("data: {chunk}\n\n"));
+            write!(text, "data: {chunk}\n\n").unwrap();
         }
         if body["stream_options"]["include_usage"] == true {
-            text.push_str(&format!("data: {}\n\n", json!({"choices": [], "usage": usage(tokens)})));
+            write!(text, "data: {}\n\n", json!({"choices": [], "usage": usage(tokens)})).unwrap();
         }
         text.push_str("data: [DONE]\n\n");
         ResponseTemplate::new(200).set_body_raw(text, "text/event-stream")

@@ -1,7 +1,5 @@
 //! `plimsoll selftest`, short, and what a sweep makes of it.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
-
 use plimsoll_record::{Conditions, files};
 use plimsoll_tests::{Program, TempDir};
 use std::fs;

@@ -16,6 +16,7 @@ pub struct Template {
 
 /// Which fields a request has: what this server takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field that is sent or not, free of the others")]
 pub struct Form {
     /// The name of the limit on output tokens.
     pub limit: &'static str,

@@ -20,7 +20,7 @@ pub struct TargetFlags {
     /// File that holds the API key [default: no key].
     #[arg(long, value_name = "FILE", conflicts_with = "api_key_env")]
     api_key_file: Option<PathBuf>,
-    /// Further header, "Name: value"; may be repeated. A value env:NAME or file:PATH is read from there and never
+    /// Further header, "Name: value"; may be repeated. A value `env:NAME` or `file:PATH` is read from there and never
     /// written down; secrets must be given so.
     #[arg(long, value_name = "HEADER")]
     header: Option<Vec<String>>,

@@ -71,7 +71,7 @@ fn folders(groups: &str, mounts: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Mount point and mounted root of a line of mountinfo (proc_pid_mountinfo(5)), if it is the hierarchy that has the CPU
+/// Mount point and mounted root of a line of mountinfo (`proc_pid_mountinfo`(5)), if it is the hierarchy that has the CPU
 /// controller.
 fn mount_of(line: &str, second: bool) -> Option<(PathBuf, PathBuf)> {
     let (before, after) = line.split_once(" - ")?;

@@ -1,4 +1,4 @@
-//! Counters of this process and its host, from `/proc` (proc_stat(5), RFC 1213's TCP group in `net/snmp`).
+//! Counters of this process and its host, from `/proc` (`proc_stat`(5), RFC 1213's TCP group in `net/snmp`).
 
 use super::cgroup::{CpuGroup, Throttling};
 use plimsoll_record::{ClientSample, Nanos, RECORD_SCHEMA};

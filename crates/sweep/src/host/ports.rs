@@ -1,4 +1,4 @@
-//! Local ports for outgoing connections (ip(7), `ip_local_port_range`; proc_net_tcp).
+//! Local ports for outgoing connections (ip(7), `ip_local_port_range`; `proc_net_tcp`).
 
 use std::{
     fs,
@@ -52,7 +52,7 @@ fn within(part: &str, low: u16, high: u16) -> Option<u64> {
     (first <= last).then(|| u64::from(last - first) + 1)
 }
 
-/// The local port of a connection, if it goes to `server`. Those that wait in TIME_WAIT hold theirs too.
+/// The local port of a connection, if it goes to `server`. Those that wait in `TIME_WAIT` hold theirs too.
 fn local_port_towards(line: &str, server: SocketAddr) -> Option<u16> {
     let mut fields = line.split_whitespace();
     let (local, remote) = (fields.nth(1)?, fields.next()?);

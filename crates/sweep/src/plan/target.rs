@@ -136,10 +136,11 @@ fn check_way(plan: &Plan) -> Result<(), SweepError> {
         return refuse("--proxy: the way to the proxy itself is plain HTTP; write http://host:port");
     }
     if let Some(variable) = proxy.strip_prefix("env:") {
-        return match variable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !variable.is_empty() {
-            true => Ok(()),
-            false => refuse("--proxy: what follows env: is not the name of a variable"),
-        };
+        let sound = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if variable.is_empty() || !variable.chars().all(sound) {
+            return refuse("--proxy: what follows env: is not the name of a variable");
+        }
+        return Ok(());
     }
     parse("--proxy", proxy).map(drop)
 }
