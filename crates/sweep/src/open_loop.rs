@@ -1,8 +1,7 @@
 //! What an open loop needs: its schedule, its connections, and how far its backlog may grow.
 
 use plimsoll_driver::{LevelPlan, Load, OpenLoop};
-use plimsoll_record::{Plan, Rate};
-use plimsoll_transport::Dial;
+use plimsoll_record::{ClientLimits, Plan, Rate};
 use plimsoll_workload::{ArrivalTimes, WorkloadError};
 use std::time::Duration;
 
@@ -20,19 +19,13 @@ const MOST_OPENED: f64 = 4096.0;
 pub struct Room(u32);
 
 impl Room {
-    /// By the limit on open files as it is now. An embedded server holds the other ends in the same process.
-    pub fn of_process(dial: &Dial, embedded: bool, workers: u32) -> Self {
-        if dial.is_memory() {
-            return Self(MOST);
-        }
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-        Self::of_files(limit, embedded, workers)
-    }
-
-    fn of_files(limit: Option<u64>, embedded: bool, workers: u32) -> Self {
-        let Some(limit) = limit else { return Self(MOST) };
-        let free = limit.saturating_sub(SPARE + WORKER * u64::from(workers));
-        let connections = if embedded { free / 2 } else { free };
+    /// By this process's limits, as far as they are known. A connection goes to each of the servers; an embedded one holds
+    /// the other ends in the same process.
+    pub fn of(limits: &ClientLimits, embedded: bool, servers: usize, workers: u32) -> Self {
+        let ends = (servers.max(1) as u64).saturating_mul(if embedded { 2 } else { 1 });
+        let free = |files: u64| files.saturating_sub(SPARE + WORKER * u64::from(workers)) / ends;
+        let files = limits.files_allowed.map_or(u64::MAX, free);
+        let connections = files.min(limits.ports_allowed.unwrap_or(u64::MAX));
         Self(u32::try_from(connections).unwrap_or(MOST).clamp(1, MOST))
     }
 }
@@ -75,11 +68,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_what_the_files_leave() {
-        assert_eq!(Room::of_files(Some(1024), false, 1), Room(1024 - 64 - 8));
-        assert_eq!(Room::of_files(Some(1024), true, 2), Room((1024 - 64 - 16) / 2));
-        assert_eq!(Room::of_files(Some(10), false, 1), Room(1));
-        assert_eq!(Room::of_files(None, false, 1), Room(MOST));
+    fn room_is_what_files_and_ports_leave() {
+        let room = |files_allowed, ports_allowed, embedded, servers| {
+            let limits = ClientLimits { files_allowed, ports_allowed, ..ClientLimits::default() };
+            Room::of(&limits, embedded, servers, 2).0
+        };
+        assert_eq!(room(Some(1024), None, false, 1), 1024 - 64 - 16);
+        assert_eq!(room(Some(1024), None, true, 1), (1024 - 64 - 16) / 2);
+        assert_eq!(room(Some(1024), None, false, 4), (1024 - 64 - 16) / 4);
+        assert_eq!(room(Some(1024), Some(100), false, 1), 100);
+        assert_eq!(room(Some(10), None, false, 1), 1);
+        assert_eq!(room(None, None, false, 1), MOST);
     }
 
     #[test]

@@ -119,8 +119,8 @@ impl Levels<'_> {
             Level::Rate(rate) => {
                 // A queue of the level before says little of this one's.
                 let typical = typical.min(self.ready.probe_duration * SLOWER);
-                let embedded = plan.url.is_empty();
-                let room = Room::of_process(&self.ready.target.dial, embedded, plan.workers);
+                let limits = &self.ready.limits;
+                let room = Room::of(limits, plan.url.is_empty(), self.ready.targets.len(), plan.workers);
                 Load::Open(open_loop(plan, rate, repeat, warmup, typical, room).map_err(|e| e.to_string())?)
             }
         };

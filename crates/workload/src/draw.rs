@@ -126,15 +126,15 @@ impl Draw {
         let d = shape - 1.0 / 3.0;
         let c = 1.0 / libm::sqrt(9.0 * d);
         loop {
-            let x = self.normal();
-            let v = 1.0 + c * x;
-            if v <= 0.0 {
+            let normal = self.normal();
+            let root = 1.0 + c * normal;
+            if root <= 0.0 {
                 continue;
             }
-            let v = v * v * v;
-            let u = 1.0 - self.unit();
-            if libm::log(u) < 0.5 * x * x + d * (1.0 - v + libm::log(v)) {
-                return d * v;
+            let cube = root * root * root;
+            let unit = 1.0 - self.unit();
+            if libm::log(unit) < 0.5 * normal * normal + d * (1.0 - cube + libm::log(cube)) {
+                return d * cube;
             }
         }
     }

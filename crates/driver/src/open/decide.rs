@@ -1,4 +1,3 @@
-use super::Agenda;
 use crate::{
     Cohort, Control, Load,
     control::{Marks, Scribe, State, nanos},
@@ -79,6 +78,8 @@ impl Control {
             && agenda.number(index) + 1 >= u64::from(requests)
         {
             let spans = |p95: Nanos| Nanos(p95.0.saturating_mul(u64::from(durations)));
+            // Without a warm-up request that had ended then: as soon as one has.
+            agenda.p95_at_open = agenda.p95_at_open.or(tally.p95());
             let longest = agenda.p95_at_open.map(|p95| Nanos(spans(p95).0.saturating_mul(LONGEST)));
             let spanned = spans(tally.p95().unwrap_or_default()).min(longest.unwrap_or(Nanos(u64::MAX)));
             if at + Nanos(1) - agenda.open() >= nanos(floor).max(spanned) {
@@ -153,14 +154,10 @@ impl Control {
             scribe.mark(*begun + close, PhaseEdge::WindowClose);
         }
         if let (Some(_), Some(close)) = (window.close, close)
-            && u64::from(window.measured_ended) >= expected(agenda, close)
+            && u64::from(window.measured_ended) >= agenda.measured_before(close)
         {
             scribe.mark(now, PhaseEdge::Drain);
             self.drain(window);
         }
     }
-}
-
-fn expected(agenda: &mut Agenda, close: Nanos) -> u64 {
-    agenda.measured_before(close)
 }

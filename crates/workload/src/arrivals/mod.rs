@@ -25,7 +25,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct ArrivalTimes {
     process: Process,
-    draw: Draw,
+    draw: Box<Draw>,
     count: u64,
     /// The last arrival, nanoseconds. In `f64`, and each time rounded once, so that the roundings do not add up.
     at: f64,
@@ -68,7 +68,7 @@ impl ArrivalTimes {
                 Process::Ramp(Ramp::new(from, rate, shape, warmup, window))
             }
         };
-        Ok(Self { process, draw, count: 0, at: 0.0 })
+        Ok(Self { process, draw: Box::new(draw), count: 0, at: 0.0 })
     }
 }
 
