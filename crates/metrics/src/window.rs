@@ -18,6 +18,8 @@ pub(crate) struct LevelRecords<'a> {
     pub cohort: Vec<&'a RequestRecord>,
     /// True when the measured requests were not all followed to their end, so that long ones are missing.
     pub cut: bool,
+    /// Why the level ended before its time, if it did.
+    pub ended_early: Option<&'a str>,
     /// True when the level has no end: the requests that were in flight then left no record.
     pub killed: bool,
 }
@@ -32,6 +34,7 @@ impl LevelRecords<'_> {
             requests: Vec::new(),
             cohort: Vec::new(),
             cut: false,
+            ended_early: None,
             killed: false,
         }
     }
@@ -65,6 +68,10 @@ pub(crate) fn levels(run: &RunData) -> Vec<LevelRecords<'_>> {
         .map(|(key, mut level)| {
             level.window = marks.get(&key).and_then(|marks| window(marks));
             let ended = |mark: &&PhaseMark| matches!(mark.edge, PhaseEdge::Drain | PhaseEdge::LevelEnd);
+            level.ended_early = marks.get(&key).and_then(|marks| {
+                let drain = marks.iter().find(|mark| mark.edge == PhaseEdge::Drain)?;
+                drain.message.as_deref()
+            });
             level.killed = !marks.get(&key).is_some_and(|marks| marks.iter().any(ended));
             level.cut = level.killed
                 || level.cohort.iter().any(|r| r.outcome.failure() == Some(FailureKind::Cancelled));

@@ -34,6 +34,9 @@ pub(super) fn check(checks: &mut Checks, measured: &Measured<'_>, arriving: &Arr
             ),
         )
     }));
+    checks.check(measured.level.ended_early.map(|why| {
+        warn("ended_early", named(&["offered_req_s"]), format!("The level ended before its time: {why}."))
+    }));
     let unsent = measured.level.cohort.iter().filter(|request| request.sent_ns.is_none()).count();
     checks.check((unsent > 0).then(|| {
         warn(

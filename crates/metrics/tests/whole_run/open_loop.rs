@@ -2,7 +2,7 @@
 
 use crate::server::{TOKENS, has, ms, near, open, run, value};
 use plimsoll_metrics::{BottleneckKind, ClientVerdict, FlagClass, KneeState, RunState, Verdict, summarize};
-use plimsoll_record::{Ceiling, ClientLimits, ClientSample, Level, Nanos, RECORD_SCHEMA, Rate};
+use plimsoll_record::{Ceiling, ClientLimits, ClientSample, Level, Nanos, PhaseEdge, RECORD_SCHEMA, Rate};
 
 fn rate(per_second: f64) -> Level {
     Level::Rate(Rate::new(per_second).unwrap())
@@ -169,4 +169,20 @@ fn a_proof_of_the_client_at_each_level() {
         "{}",
         limited.bottleneck.text
     );
+}
+
+#[test]
+fn a_level_that_ended_before_its_time_says_why() {
+    let mut run = open(&[2.0, 5.0], None);
+    let level = Some(rate(5.0));
+    let close = run.phases.iter().position(|mark| mark.level == level && mark.edge == PhaseEdge::WindowClose);
+    let mut drain = run.phases[close.unwrap()].clone();
+    drain.edge = PhaseEdge::Drain;
+    drain.message = Some("the server does not keep up".to_owned());
+    run.phases.retain(|mark| mark.edge != PhaseEdge::Drain);
+    run.phases.insert(close.unwrap() + 1, drain);
+    let summary = summarize(&run);
+    let early = |level: usize| summary.levels[level].flags.iter().find(|flag| flag.id == "ended_early");
+    assert!(early(0).is_none());
+    assert!(early(1).is_some_and(|flag| flag.text.contains("its time: the server does not keep up.")));
 }
