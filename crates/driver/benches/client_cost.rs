@@ -28,7 +28,7 @@ use tokio::{net::TcpStream, sync::Barrier, task::LocalSet, time::Instant};
 const ROUNDS: usize = 3;
 
 #[derive(Clone, Copy)]
-struct Streams {
+struct Traffic {
     streams: u32,
     tokens_per_s: u32,
     seconds: u32,
@@ -41,14 +41,14 @@ fn main() {
         if arguments.first().is_some_and(|argument| argument == "--test") {
             return;
         }
-        return compare(Streams { streams: 400, tokens_per_s: 50, seconds: 8 });
+        return compare(Traffic { streams: 400, tokens_per_s: 50, seconds: 8 });
     };
-    let load = Streams { streams, tokens_per_s, seconds };
+    let load = Traffic { streams, tokens_per_s, seconds };
     if arguments.first().is_some_and(|argument| argument == "serve") { serve(load) } else { compare(load) }
 }
 
 /// The server's process: prints its address, serves until its input ends.
-fn serve(load: Streams) {
+fn serve(load: Traffic) {
     let step = Duration::from_secs(1) / load.tokens_per_s;
     let engine = MockEngine {
         max_num_seqs: load.streams,
@@ -66,8 +66,8 @@ fn serve(load: Streams) {
     drop(mock.stop());
 }
 
-fn compare(load: Streams) {
-    let Streams { streams, tokens_per_s, seconds } = load;
+fn compare(load: Traffic) {
+    let Traffic { streams, tokens_per_s, seconds } = load;
     let mut server = Command::new(std::env::current_exe().unwrap())
         .args(["serve".to_owned(), streams.to_string(), tokens_per_s.to_string(), seconds.to_string()])
         .stdin(Stdio::piped())
@@ -112,7 +112,7 @@ fn cpu() -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
 }
 
-fn body(load: Streams) -> Bytes {
+fn body(load: Traffic) -> Bytes {
     let tokens = load.tokens_per_s * load.seconds;
     Bytes::from(format!(
         r#"{{"model":"mock","messages":[{{"role":"user","content":"Go on"}}],"max_tokens":{tokens},"stream":true,"ignore_eos":true,"stream_options":{{"include_usage":true}}}}"#
@@ -124,7 +124,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// One hyper connection per stream, its connection task beside it, every frame taken and dropped.
-fn bare_loop(address: SocketAddr, load: Streams) -> u64 {
+fn bare_loop(address: SocketAddr, load: Traffic) -> u64 {
     runtime().block_on(async move {
         let mut tasks = Vec::new();
         for _ in 0..load.streams {
@@ -163,7 +163,7 @@ impl Supply for Same {
 }
 
 /// The whole client: slots, stamps, events, records, and their JSON on another thread.
-fn plimsoll(address: SocketAddr, load: Streams) -> u64 {
+fn plimsoll(address: SocketAddr, load: Traffic) -> u64 {
     let (sender, receiver) = mpsc::channel::<Event>();
     let writer = std::thread::spawn(move || {
         let mut tokens = 0;

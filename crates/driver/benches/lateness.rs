@@ -21,7 +21,6 @@ use std::{
     net::SocketAddr,
     process::{Command, Stdio},
     sync::{Arc, mpsc},
-    time::Duration,
 };
 use tokio::{sync::Barrier, task::LocalSet, time::Instant};
 

@@ -2,15 +2,14 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at what it did not expect")]
 
-use plimsoll_mock::{Fault, FaultKind, Faults, Mock, MockConfig, spawn_thread};
+mod real;
+
+use plimsoll_mock::{Fault, FaultKind, Faults, Mock, MockConfig};
 use plimsoll_record::{
     Arrivals, FailureKind, FinishReason, LengthLaw, Level, MockEngine, Nanos, Phase, PhaseEdge, PhaseMark,
     Plan, Rate, RequestRecord, SCRAPE_OFF, Span, files,
 };
-use plimsoll_sweep::{
-    Done, Link, MemoryDial, RunFolder, Setup, Silent, Stop, WallStamp, demo_plan, resolve, sweep,
-};
-use plimsoll_tests::{Program, TempDir};
+use plimsoll_sweep::{Done, Link, MemoryDial, Setup, Silent, Stop, WallStamp, demo_plan, resolve, sweep};
 use plimsoll_workload::ArrivalTimes;
 use std::{cell::RefCell, fs, num::NonZeroU32, path::PathBuf, rc::Rc, time::Duration};
 use tokio::{sync::mpsc, task::LocalSet, time::Instant};
@@ -357,72 +356,4 @@ fn requests_that_all_run_into_the_time_limit_end_the_level_and_not_the_run() {
         let warmups = records.iter().filter(|record| record.phase == Phase::Warmup).count();
         record.id as usize == if k < warmups { k } else { k - warmups }
     }));
-}
-
-/// What each request is, and when it is due after the level's start.
-fn dealt(done: &Done, rate: f64) -> Vec<(Phase, u64, Nanos)> {
-    let start = at(done, PhaseEdge::LevelStart);
-    let records = records(done, rate).into_iter().filter(|record| record.phase != Phase::Filler);
-    records.map(|record| (record.phase, record.id, record.due_ns - start)).collect()
-}
-
-/// In real time: workers have threads of their own.
-#[test]
-fn two_workers_send_the_schedule_of_one() {
-    let made = |workers: u32| {
-        let plan = plan(&format!("workers-{workers}"), &[200.0], "gamma:0.5");
-        let resolved = resolve(Plan { workers, requests: Some(60), warmup: Some(7), ..plan }, SEED).unwrap();
-        let engine = resolved.plan.mock.clone().unwrap();
-        let mock = spawn_thread(MockConfig::of_engine(engine), Instant::now()).unwrap();
-        let setup = Setup {
-            resolved,
-            link: Link::Embedded(mock.url()),
-            key: None,
-            stop: Stop::new(),
-            wall: WallStamp::now(),
-            client: "test".to_owned(),
-            argv: Vec::new(),
-        };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(sweep(setup, &mut Silent)).unwrap()
-    };
-    let (one, two) = (made(1), made(2));
-    assert_eq!(dealt(&one, 200.0).len(), 67);
-    assert_eq!(dealt(&one, 200.0), dealt(&two, 200.0));
-    let both = records(&two, 200.0);
-    assert!(both.iter().all(|record| u64::from(record.worker) == record.id % 2), "dealt by number");
-}
-
-/// The limit on open files leaves room for few connections, and the server is far too slow for either rate.
-#[test]
-fn a_server_that_does_not_keep_up_ends_the_level_with_an_explanation() {
-    let out = TempDir::new("backlog");
-    let file = out.path().join("slow.toml");
-    let text = "rate = [100, 200]\nrequests = 500\nwarmup = 4\noutput-tokens = \"8\"\n\
-                [mock]\nmax-num-seqs = 1\ndecode-base = \"5ms\"\n";
-    fs::write(&file, text).unwrap();
-    let runs = out.path().join("runs");
-    let args = ["sweep", "--plan", file.to_str().unwrap(), "--out", runs.to_str().unwrap()];
-    let ended = Program::in_shell("ulimit -n 160", &args).run();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    let folder = fs::read_dir(&runs).unwrap().next().unwrap().unwrap().path();
-    let run = RunFolder::open(&folder).unwrap().read().unwrap();
-    let drains: Vec<_> = run.phases.iter().filter(|mark| mark.edge == PhaseEdge::Drain).collect();
-    assert_eq!(drains.len(), 2, "the run goes on after the first");
-    // 160 files without 64 and 8, each connection with both its ends.
-    let room = (160 - 64 - 8) / 2;
-    for drain in drains {
-        let message = drain.message.clone().unwrap_or_default();
-        assert!(message.contains(&format!("does not keep up: {room} requests")), "{message}");
-        // Every request that was due stands in the records, was followed to its end, and none came after.
-        let of_level: Vec<_> =
-            run.requests.iter().filter(|record| Some(record.level) == drain.level).collect();
-        assert!(of_level.len() >= room && of_level.iter().all(|record| record.outcome.is_ok()));
-        assert!(of_level.iter().all(|record| record.due_ns <= drain.at_ns));
-        let measured = of_level.iter().filter(|record| record.phase == Phase::Measure).count();
-        assert!(message.contains(&format!("{measured} measured requests had been due")), "{message}");
-    }
-    let last = run.phases.last().unwrap();
-    assert_eq!((last.edge, last.reason), (PhaseEdge::RunEnd, Some(FinishReason::Complete)));
-    assert!(ended.stdout.contains("does not keep up"), "{}", ended.stdout);
 }
