@@ -1,6 +1,6 @@
 //! Open loops in paused time: each response time is exactly what the schedule and a queue of one server say.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at what it did not expect")]
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 mod real;
 
