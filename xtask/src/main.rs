@@ -1,5 +1,6 @@
 //! Recipes of the workspace: `cargo xtask <recipe>`.
 
+mod bench;
 mod real;
 mod recipes;
 mod shell;
@@ -42,7 +43,12 @@ enum Recipe {
     /// All of `lint` and `test`.
     Ci,
     /// Measure the client: CPU per token against a bare hyper loop, memory, start, parsers. Nothing is asserted.
-    Bench,
+    #[command(args_conflicts_with_subcommands = true)]
+    Bench {
+        /// Without one: all benches of the workspace.
+        #[command(subcommand)]
+        bench: Option<bench::Bench>,
+    },
     /// Write the JSON Schemas of the run folder's files into fixtures/schema.
     Schema {
         /// Only compare; fail when they differ.
@@ -70,7 +76,7 @@ fn main() -> ExitCode {
         Recipe::Test(forward) => recipes::test(&forward.args),
         Recipe::Lint => recipes::lint(),
         Recipe::Ci => recipes::lint().and_then(|()| recipes::test(&[])),
-        Recipe::Bench => recipes::bench(),
+        Recipe::Bench { bench } => bench::run(bench.as_ref()),
         Recipe::Schema { check } => recipes::schema(check),
         Recipe::Real(server) => real::run(&server),
     };

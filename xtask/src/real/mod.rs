@@ -1,16 +1,22 @@
 //! Sweeps of real servers, which the recipes install and start themselves.
 
 mod assertions;
+mod folder;
+mod llamacpp;
 mod server;
 mod vllm;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
+use std::{env, path::PathBuf};
 
 #[derive(Debug, Subcommand)]
 pub enum Server {
     /// vLLM on the CPU, with a tiny model of random weights and four slots.
     Vllm(Options),
+    /// llama.cpp on the CPU, with a small model of real weights and four slots. Building it takes 20 minutes of two
+    /// processors, so this recipe is no part of `.ci/run`.
+    Llamacpp(Options),
 }
 
 #[derive(Debug, Args)]
@@ -26,5 +32,15 @@ pub struct Options {
 pub fn run(server: &Server) -> Result<()> {
     match server {
         Server::Vllm(options) => vllm::run(options),
+        Server::Llamacpp(options) => llamacpp::run(options),
+    }
+}
+
+/// Where servers are installed.
+pub fn servers() -> Result<PathBuf> {
+    match (env::var_os("PLIMSOLL_SERVERS"), env::var_os("HOME")) {
+        (Some(root), _) => Ok(PathBuf::from(root)),
+        (None, Some(home)) => Ok(PathBuf::from(home).join(".cache/plimsoll-servers")),
+        (None, None) => bail!("set PLIMSOLL_SERVERS to a folder with 6 GB to spare"),
     }
 }

@@ -1,13 +1,15 @@
 use super::{
     Options,
     assertions::Evidence,
+    folder::only_folder,
     server::{self, Running},
+    servers,
 };
 use crate::shell::{self, root, say};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use plimsoll::Exit;
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -77,16 +79,6 @@ fn sweep(port: u16, out: &Path) -> Exit {
     plimsoll::run(args)
 }
 
-fn only_folder(out: &Path) -> Result<PathBuf> {
-    let entries =
-        fs::read_dir(out).with_context(|| format!("the sweep has left nothing in {}", out.display()))?;
-    let folders: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    match folders.as_slice() {
-        [only] => Ok(only.clone()),
-        other => bail!("{} run folders in {} where there should be one", other.len(), out.display()),
-    }
-}
-
 /// `report` must give the same files again.
 fn reproduce(folder: &Path) -> Result<()> {
     let files = ["summary.json", "levels.csv", "report.md"];
@@ -114,11 +106,7 @@ struct Place {
 
 impl Place {
     fn find() -> Result<Self> {
-        let root = match (env::var_os("PLIMSOLL_SERVERS"), env::var_os("HOME")) {
-            (Some(root), _) => PathBuf::from(root),
-            (None, Some(home)) => PathBuf::from(home).join(".cache/plimsoll-servers"),
-            (None, None) => bail!("set PLIMSOLL_SERVERS to a folder with 6 GB to spare"),
-        };
+        let root = servers()?;
         Ok(Self { venv: root.join("vllm"), model: root.join("tiny-model"), root })
     }
 
