@@ -85,10 +85,11 @@ pub const TEMPLATES: [Template; 5] = [
         name: "aiperf",
         program: "aiperf",
         places: &["peers/aiperf"],
-        arguments: "profile --model {model} --tokenizer builtin --url {url} --endpoint-type chat --streaming \
+        arguments: "profile --model {model} --tokenizer {tokenizer} --url {url} --endpoint-type chat --streaming \
              --concurrency {concurrency} --request-count {requests} --isl {input} --osl {output} \
              --extra-inputs ignore_eos:true --ui none --no-server-metrics --no-gpu-telemetry --artifact-dir {out}",
-        environment: OFFLINE,
+        // Told to be offline it takes a folder's path for a name in its cache.
+        environment: &[("DO_NOT_TRACK", "1")],
         form: Form::Aiperf,
         gaps: Gaps::PerRequest,
         hint: "a Python environment with the package aiperf",
