@@ -31,6 +31,9 @@ pub struct Limits {
     pub redirects: Redirects,
     /// How long it may take.
     pub time: TimeLimits,
+    /// False for a server that closes each connection after one answer without announcing it: every request then opens its
+    /// own. Else a request may meet the close on its way, and fail.
+    pub reuse: bool,
 }
 
 impl Default for Limits {
@@ -43,6 +46,7 @@ impl Default for Limits {
             stream: true,
             redirects: Redirects::Refuse,
             time: TimeLimits::default(),
+            reuse: true,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::{
 use bytes::Bytes;
 use hyper::Request;
 use plimsoll_record::FailureKind;
+use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 /// One virtual user: a keep-alive connection that carries one request at a time.
@@ -17,15 +18,22 @@ pub struct Slot {
     address: Address,
     limits: Limits,
     connection: Option<Connection>,
-    served: bool,
+    /// Requests that the connection has taken.
+    served: u32,
+    /// When the last exchange ended.
+    ended: Option<Instant>,
 }
+
+/// A server that closes a connection after its first answer and within this time does so after every answer; later it may
+/// have waited for another request in vain.
+const CLOSED_SOON: Duration = Duration::from_secs(1);
 
 impl Slot {
     /// A slot that posts to `path`, not connected yet.
     pub fn new(dial: Dial, head: Head, path: &str, limits: Limits) -> Result<Self, TransportError> {
         let address = Address::new(&dial, &head, path)?;
         let head = head.with("content-type", "application/json").dressed(&dial);
-        Ok(Self { dial, head, address, limits, connection: None, served: false })
+        Ok(Self { dial, head, address, limits, connection: None, served: 0, ended: None })
     }
 
     /// Opens the connection, so that no request has to wait for it.
@@ -43,7 +51,7 @@ impl Slot {
             TransportError::timeout(format!("no connection within {limit:?} ({flag})"))
         })?;
         self.connection = Some(opened?);
-        self.served = false;
+        self.served = 0;
         Ok(())
     }
 
@@ -87,9 +95,11 @@ impl Slot {
         *request.method_mut() = hyper::Method::POST;
         request.headers_mut().clone_from(&self.head.headers);
         address.put(&mut request, connection);
-        self.served = true;
+        self.served += 1;
         let exchange = Exchange { connection, clock, limits: self.limits, watchdog, trace };
-        match exchange.run(request, address).await {
+        let next = exchange.run(request, address).await;
+        self.ended = Some(Instant::now());
+        match next {
             Next::Keep => None,
             Next::Drop => {
                 self.connection = None;
@@ -116,12 +126,24 @@ impl Slot {
         self.head.blot(trace);
     }
 
+    /// True when there is a connection that can take a request now. A server that has just closed one after its first answer,
+    /// without a word, is not trusted with a second request on any other.
+    pub async fn keeps_connection(&mut self) -> bool {
+        let Some(connection) = &mut self.connection else { return false };
+        if self.served > 0 && !self.limits.reuse {
+            return false;
+        }
+        let usable = connection.is_usable().await;
+        if !usable && self.served == 1 && self.ended.is_some_and(|ended| ended.elapsed() < CLOSED_SOON) {
+            self.limits.reuse = false;
+        }
+        usable
+    }
+
     /// A connection that can take a request: the old one if it is alive, else a new one.
     async fn ready(&mut self, begun: Instant, trace: &mut Trace) -> Result<(), TransportError> {
-        if let Some(connection) = &mut self.connection
-            && connection.is_usable().await
-        {
-            trace.conn.reused = self.served;
+        if self.keeps_connection().await {
+            trace.conn.reused = self.served > 0;
             return Ok(());
         }
         self.connect_since(begun).await?;

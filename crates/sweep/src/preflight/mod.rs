@@ -79,7 +79,7 @@ pub async fn look(
         total: plan.timeout.duration(),
     };
     let limits = Limits { redirects: plan.redirects, time, ..Limits::default() };
-    let targets: Vec<Target> = servers
+    let mut targets: Vec<Target> = servers
         .iter()
         .map(|server| Target {
             dial: server.dial.clone(),
@@ -88,10 +88,10 @@ pub async fn look(
             limits,
         })
         .collect();
+    let found = probe::probe(plan, &mut targets, template, files, &mut conditions).await?;
     let Some(target) = targets.first().cloned() else {
         return Err(SweepError::usage("--url: no address given"));
     };
-    let found = probe::probe(plan, &targets, template, files, &mut conditions).await?;
     let limits = if target.dial.is_memory() {
         ClientLimits::default()
     } else {

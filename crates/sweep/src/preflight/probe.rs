@@ -11,7 +11,8 @@ use plimsoll_record::{Conditions, LengthLaw, Outcome, Plan};
 use plimsoll_transport::{Clock, FetchLimits, Slot, Trace, fetch};
 use plimsoll_wire::chat::{RefusedField, refused_field};
 use plimsoll_workload::{Calibration, Prompt};
-use std::time::Duration;
+use std::{cell::Cell, time::Duration};
+use tokio::time::{Instant, sleep};
 
 /// What the probes found.
 pub struct Found {
@@ -22,6 +23,8 @@ pub struct Found {
 
 /// Most tokens of a probe that only counts its prompt.
 const SHORT_ANSWER: u32 = 2;
+/// How long a server may take to close a connection after an answer.
+const SETTLE: Duration = Duration::from_millis(250);
 /// Most fields that are left out before a server is given up.
 const MOST_REFUSALS: usize = 8;
 
@@ -29,19 +32,19 @@ const MOST_REFUSALS: usize = 8;
 /// and how long it takes; one or two to learn how it counts generated prompts; and one to every other target.
 pub async fn probe(
     plan: &Plan,
-    targets: &[Target],
+    targets: &mut [Target],
     mut template: Template,
     files: &Files,
     conditions: &mut Conditions,
 ) -> Result<Found, SweepError> {
     check_lengths(plan, files, conditions)?;
-    let Some((target, others)) = targets.split_first() else {
+    let Some((target, others)) = targets.split_first_mut() else {
         return Err(SweepError::usage("--url: no address given"));
     };
     let [short, long] = Calibration::probe_prompts();
     let mean = plan.output_tokens.mean().round().max(1.0) as u32;
     let limit = plan.timeout.duration();
-    let prober = Prober { target, limit };
+    let prober = Prober { target, limit, keeps: Cell::new(None) };
     let asked = template.form.clone();
     let first = prober.find_form(&mut template, &short, mean).await?;
     describe(plan.endpoint, &asked, &template.form, conditions);
@@ -77,10 +80,27 @@ pub async fn probe(
             }
         }
     }
+    let keeps = prober.keeps.get();
+    trust(target, keeps, conditions);
     for target in others {
-        Prober { target, limit }.judged(&template, &short, SHORT_ANSWER).await?;
+        let prober = Prober { target, limit, keeps: Cell::new(None) };
+        prober.judged(&template, &short, SHORT_ANSWER).await?;
+        let keeps = prober.keeps.get();
+        trust(target, keeps, conditions);
     }
     Ok(Found { template, calibration, duration })
+}
+
+/// A server that closes its connections in silence gets a new one for each request.
+fn trust(target: &mut Target, keeps: Option<bool>, conditions: &mut Conditions) {
+    if keeps == Some(false) {
+        target.limits.reuse = false;
+        conditions.notes.push(
+            "the server closes its connection after each answer, though it had promised to keep it; every request opens a \
+             new one"
+                .to_owned(),
+        );
+    }
 }
 
 /// Lengths that can never fit are told before the load, not by failures within it.
@@ -104,6 +124,8 @@ fn check_lengths(plan: &Plan, files: &Files, conditions: &Conditions) -> Result<
 struct Prober<'a> {
     target: &'a Target,
     limit: Duration,
+    /// Whether a connection outlived its first answer; absent while that is not known.
+    keeps: Cell<Option<bool>>,
 }
 
 impl Prober<'_> {
@@ -222,7 +244,22 @@ impl Prober<'_> {
                 self.limit
             )));
         }
+        self.watch(&mut slot).await;
         Ok(trace)
+    }
+
+    /// Does the connection outlive its answer? Asked once. Pipes in memory are not asked: their servers are ours.
+    async fn watch(&self, slot: &mut Slot) {
+        if self.keeps.get().is_some() || !slot.is_open() || self.target.dial.is_memory() {
+            return;
+        }
+        let begun = Instant::now();
+        let mut keeps = true;
+        while keeps && begun.elapsed() < SETTLE {
+            sleep(SETTLE / 10).await;
+            keeps = slot.keeps_connection().await;
+        }
+        self.keeps.set(Some(keeps));
     }
 }
 
