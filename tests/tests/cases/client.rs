@@ -3,7 +3,7 @@
 use plimsoll_driver::{
     Cohort, Control, Event, LevelPlan, Load, Prepared, Sink, Stop, Stream, Supply, Target, Worker, run_level,
 };
-use plimsoll_record::{Endpoint, RequestRecord, Sample, SampleTrigger, read_lines};
+use plimsoll_record::{Endpoint, Redirects, RequestRecord, Sample, SampleTrigger, read_lines};
 use plimsoll_scrape::{Scraper, Settings};
 use plimsoll_tests::{Ended, Program, TempDir};
 use plimsoll_transport::{Clock, Dial, Head, Limits, TimeLimits};
@@ -48,12 +48,36 @@ fn base(url: &str) -> Result<(BaseUrl, Vec<SocketAddr>), String> {
 
 /// Sends `n` requests to `url`, one after the other, each within `limit`.
 pub fn load(url: &str, endpoint: Endpoint, n: u32, limit: Duration) -> Result<Vec<RequestRecord>, String> {
+    load_with(url, endpoint, n, limit, Redirects::Refuse)
+}
+
+/// The same, following redirects on the same server.
+pub fn load_following(
+    url: &str,
+    endpoint: Endpoint,
+    n: u32,
+    limit: Duration,
+) -> Result<Vec<RequestRecord>, String> {
+    load_with(url, endpoint, n, limit, Redirects::SameHost)
+}
+
+fn load_with(
+    url: &str,
+    endpoint: Endpoint,
+    n: u32,
+    limit: Duration,
+    redirects: Redirects,
+) -> Result<Vec<RequestRecord>, String> {
     let (base, addresses) = base(url)?;
     let target = Target {
         dial: Dial::Tcp(addresses),
         head: Head::new(&base.authority(), None).map_err(|error| error.to_string())?,
         path: base.path(endpoint.path()),
-        limits: Limits { time: TimeLimits { total: limit, ..TimeLimits::default() }, ..Limits::default() },
+        limits: Limits {
+            time: TimeLimits { total: limit, ..TimeLimits::default() },
+            redirects,
+            ..Limits::default()
+        },
     };
     let control = Arc::new(Control::new(LevelPlan {
         load: Load::Closed { slots: 1, ramp: Duration::ZERO },

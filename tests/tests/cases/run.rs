@@ -69,8 +69,30 @@ impl<'a> Runner<'a> {
                 break;
             }
         }
+        self.follow(&script, server, &mut verdict)?;
         pages::judge(&script, server, &mut verdict)?;
         Ok(verdict)
+    }
+}
+
+impl Runner<'_> {
+    /// Where a script redirects to another one, a client that is told to follow gets that one's answer.
+    fn follow(&self, script: &Script, server: &Server, verdict: &mut Verdict) -> Result<(), String> {
+        let location = script.location().unwrap_or_default();
+        let Some(target) = location.split_once("/case/").and_then(|(_, rest)| rest.split('/').next()) else {
+            return Ok(());
+        };
+        let target = Script::read(&self.folder.join("http").join(format!("{target}.json")))?;
+        let limit = script.duration() + target.duration() + PATIENCE;
+        let records = client::load_following(&server.url(&script.id), script.endpoint()?, 2, limit)?;
+        let found = judge(&target, &records);
+        verdict
+            .wrong
+            .extend(found.wrong.into_iter().map(|wrong| format!("with --redirects same-host: {wrong}")));
+        if let Some(second) = verdict.second.first_mut() {
+            second.push_str("; with --redirects same-host: ok");
+        }
+        Ok(())
     }
 }
 
