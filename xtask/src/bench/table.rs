@@ -43,7 +43,8 @@ pub fn table(rows: &[Row]) -> String {
                 .unwrap_or(0);
             let blanks = " ".repeat(width.saturating_sub(cell.chars().count()));
             // Names to the left, numbers to the right.
-            text.push_str(&if column == 0 { format!("{cell}{blanks}") } else { format!("  {blanks}{cell}") });
+            let parts = if column == 0 { ["", cell, &blanks] } else { ["  ", &blanks, cell] };
+            text.extend(parts);
         }
         text.push('\n');
     }
