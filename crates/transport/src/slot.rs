@@ -20,6 +20,8 @@ pub struct Slot {
     connection: Option<Connection>,
     /// Requests that the connection has taken.
     served: u32,
+    /// True while an exchange is under way: what the connection's sensor says is then of this one.
+    under_way: bool,
     /// When the last exchange ended.
     ended: Option<Instant>,
 }
@@ -33,7 +35,7 @@ impl Slot {
     pub fn new(dial: Dial, head: Head, path: &str, limits: Limits) -> Result<Self, TransportError> {
         let address = Address::new(&dial, &head, path)?;
         let head = head.with("content-type", "application/json").dressed(&dial);
-        Ok(Self { dial, head, address, limits, connection: None, served: 0, ended: None })
+        Ok(Self { dial, head, address, limits, connection: None, served: 0, under_way: false, ended: None })
     }
 
     /// Opens the connection, so that no request has to wait for it.
@@ -96,8 +98,10 @@ impl Slot {
         request.headers_mut().clone_from(&self.head.headers);
         address.put(&mut request, connection);
         self.served += 1;
+        self.under_way = true;
         let exchange = Exchange { connection, clock, limits: self.limits, watchdog, trace };
         let next = exchange.run(request, address).await;
+        self.under_way = false;
         self.ended = Some(Instant::now());
         match next {
             Next::Keep => None,
@@ -116,10 +120,12 @@ impl Slot {
 
     /// Ends an exchange whose future was dropped, and its connection; a server takes that as a hang-up.
     pub fn cut_off(&mut self, clock: Clock, trace: &mut Trace, kind: FailureKind, message: &str) {
-        if let Some(connection) = self.connection.take() {
+        let connection = self.connection.take();
+        // One that was cut off while it waited for a connection has sent nothing: the stamps are of the request before.
+        if let Some(connection) = connection.filter(|_| std::mem::take(&mut self.under_way)) {
             let sensor = &connection.sensor;
             trace.sent = trace.sent.or_else(|| Some(clock.nanos(sensor.first_write()?)));
-            trace.kernel_lag = sensor.kernel_lag();
+            trace.kernel_lag = trace.kernel_lag.max(sensor.kernel_lag());
         }
         trace.end = Some(clock.now());
         trace.fail(kind, message);

@@ -2,116 +2,17 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it did not expect")]
 
+mod script;
+
 use bytes::Bytes;
 use plimsoll_record::{
     EventKind::{Content, Done, Empty, Role, Usage},
     FailureKind, Nanos, Outcome,
 };
-use plimsoll_transport::{Clock, Dial, Head, Limits, MemoryDial, Slot, Trace};
+use plimsoll_transport::{Clock, Limits, Trace};
+use script::{END, HEAD, Step, delta, event, failure, finish, ms, one, post, slot, slot_with, write};
 use std::time::Duration;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt, DuplexStream},
-    sync::mpsc,
-    time::sleep,
-};
-
-/// What the server does on one connection: waits, writes, or waits for a whole request.
-#[derive(Clone, Debug)]
-enum Step {
-    Request,
-    Wait(u64),
-    Write(String),
-    Hang,
-}
-
-fn write(text: &str) -> Step {
-    Step::Write(text.to_owned())
-}
-
-fn event(json: &str) -> Step {
-    let data = format!("data: {json}\n\n");
-    Step::Write(format!("{:x}\r\n{data}\r\n", data.len()))
-}
-
-const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-const END: &str = "0\r\n\r\n";
-
-fn delta(text: &str) -> Step {
-    event(&format!(r#"{{"choices":[{{"delta":{{"content":"{text}"}}}}]}}"#))
-}
-
-fn finish() -> Step {
-    event(r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#)
-}
-
-async fn serve(mut pipe: DuplexStream, script: Vec<Step>) {
-    for step in script {
-        match step {
-            Step::Request => read_request(&mut pipe).await,
-            Step::Wait(ms) => sleep(Duration::from_millis(ms)).await,
-            Step::Write(text) => pipe.write_all(text.as_bytes()).await.unwrap(),
-            Step::Hang => std::future::pending().await,
-        }
-    }
-}
-
-async fn read_request(pipe: &mut DuplexStream) {
-    let mut seen = Vec::new();
-    loop {
-        seen.push(pipe.read_u8().await.unwrap());
-        if seen.ends_with(b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(&seen).to_ascii_lowercase();
-            let length = head.split("content-length: ").nth(1).unwrap().split('\r').next().unwrap();
-            let mut body = vec![0; length.parse().unwrap()];
-            pipe.read_exact(&mut body).await.unwrap();
-            return;
-        }
-    }
-}
-
-/// A slot whose connections are served by these scripts, one each.
-fn slot(scripts: Vec<Vec<Step>>) -> Slot {
-    slot_with(scripts, Limits::default())
-}
-
-fn slot_with(scripts: Vec<Vec<Step>>, limits: Limits) -> Slot {
-    let (sender, mut receiver) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        for script in scripts {
-            let Some(pipe) = receiver.recv().await else { return };
-            tokio::spawn(serve(pipe, script));
-        }
-        std::future::pending::<()>().await;
-    });
-    let dial = MemoryDial::new(move || {
-        let (client, server) = tokio::io::duplex(1 << 16);
-        sender.send(server).unwrap();
-        client
-    });
-    Slot::new(Dial::Memory(dial), Head::new("test", None).unwrap(), "/v1/chat/completions", limits).unwrap()
-}
-
-async fn post(slot: &mut Slot, clock: Clock) -> Trace {
-    let mut trace = Trace::default();
-    slot.post(Bytes::from_static(b"{}"), clock, &mut trace).await;
-    trace
-}
-
-async fn one(script: Vec<Step>) -> Trace {
-    post(&mut slot(vec![script]), Clock::start()).await
-}
-
-fn failure(trace: &Trace) -> (FailureKind, &str) {
-    match trace.outcome.as_ref().unwrap() {
-        Outcome::Failed { kind, message } => (*kind, message),
-        Outcome::Ok => panic!("{trace:?}"),
-    }
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "stamps of a trace are optional")]
-fn ms(ms: u64) -> Option<Nanos> {
-    Some(Nanos::from_millis(ms))
-}
+use tokio::time::sleep;
 
 #[tokio::test(start_paused = true)]
 async fn each_event_is_stamped_when_it_was_read_and_only_text_is_a_token() {
@@ -320,6 +221,20 @@ async fn a_request_that_is_cut_off_keeps_what_it_saw() {
     slot.cut_off(clock, &mut trace, FailureKind::Timeout, "too slow");
     assert_eq!(failure(&trace), (FailureKind::Timeout, "too slow"));
     assert_eq!((trace.sent, trace.first_token, trace.end), (ms(0), ms(10), ms(50)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_cut_off_before_it_was_sent_takes_no_stamp_of_the_one_before() {
+    let answer =
+        vec![Step::Request, write(HEAD), delta("x"), finish(), write(END), Step::Request, Step::Hang];
+    let (mut slot, clock) = (slot(vec![answer]), Clock::start());
+    let first = post(&mut slot, clock).await;
+    assert_eq!((first.outcome, first.sent), (Some(Outcome::Ok), ms(0)));
+    sleep(Duration::from_millis(10)).await;
+    let mut trace = Trace::default();
+    drop(slot.post(Bytes::from_static(b"{}"), clock, &mut trace));
+    slot.cut_off(clock, &mut trace, FailureKind::Cancelled, "stopped");
+    assert_eq!((trace.sent, trace.end), (None, ms(10)));
 }
 
 #[tokio::test(start_paused = true)]
