@@ -24,6 +24,7 @@ mod level;
 mod open;
 mod pacer;
 mod site;
+mod sorted;
 mod stop;
 mod supply;
 mod tally;

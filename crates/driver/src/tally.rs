@@ -1,4 +1,4 @@
-use crate::control::Ended;
+use crate::{control::Ended, sorted::Sorted};
 use hdrhistogram::Histogram;
 use plimsoll_record::{FailureKind, Nanos, Outcome};
 
@@ -48,8 +48,8 @@ pub struct FailureRow {
 pub struct Tally {
     pub progress: Progress,
     pub row: FailureRow,
-    /// Durations of successful requests, rising.
-    durations: Vec<Nanos>,
+    /// Durations of successful requests.
+    durations: Sorted,
     /// Times to the first token, microseconds: bounded in memory however long the level runs.
     ttfts: Histogram<u64>,
 }
@@ -58,7 +58,12 @@ impl Tally {
     pub fn new() -> Self {
         #[expect(clippy::expect_used, reason = "the bounds are constants within the documented limits")]
         let ttfts = Histogram::new_with_bounds(1, 24 * 3_600_000_000, 2).expect("constant bounds");
-        Self { progress: Progress::default(), row: FailureRow::default(), durations: Vec::new(), ttfts }
+        Self {
+            progress: Progress::default(),
+            row: FailureRow::default(),
+            durations: Sorted::default(),
+            ttfts,
+        }
     }
 
     pub fn note(&mut self, ended: &Ended<'_>) {
@@ -70,8 +75,7 @@ impl Tally {
         match ended.outcome {
             Outcome::Ok => {
                 self.row = FailureRow::default();
-                let place = self.durations.partition_point(|other| *other <= ended.duration);
-                self.durations.insert(place, ended.duration);
+                self.durations.insert(ended.duration);
             }
             Outcome::Failed { kind, message } => {
                 self.progress.failed += 1;
@@ -87,11 +91,11 @@ impl Tally {
     }
 
     pub fn median(&self) -> Option<Nanos> {
-        self.durations.get(self.durations.len() / 2).copied()
+        self.durations.get(self.durations.len() / 2)
     }
 
     pub fn p95(&self) -> Option<Nanos> {
         let rank = (self.durations.len() * 95).div_ceil(100);
-        self.durations.get(rank.saturating_sub(1)).copied()
+        self.durations.get(rank.saturating_sub(1))
     }
 }

@@ -4,7 +4,7 @@ use plimsoll_record::{Nanos, Phase};
 use plimsoll_transport::Clock;
 use std::{cell::RefCell, rc::Rc, time::Duration};
 use tokio::{
-    task::{JoinError, JoinSet},
+    task::{JoinError, JoinSet, coop::consume_budget},
     time::Instant,
 };
 
@@ -33,6 +33,8 @@ where
                 paced.map_err(|error| DriverError::new(format!("the timer failed: {error}")))?;
             }
         }
+        // Where each arrival is due already when the last one has been dealt with, nothing else would have its turn.
+        consume_budget().await;
         let now = clock.now();
         site.tell(control.tick(now));
         // All that are due, so that a late wake makes none of them later than it must.
