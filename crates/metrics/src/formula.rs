@@ -223,7 +223,7 @@ const FORMULAS: &[Formula] = &[
     ),
     formula(
         "send_delay_quantile",
-        "sent - due, over measured requests; quantile",
+        "sent - due - connect - tls, over measured requests that met no cap and were not sent again; quantile",
         "the client's own delay before sending",
     ),
     formula(

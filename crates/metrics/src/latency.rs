@@ -5,7 +5,7 @@ use crate::quantile::type7;
 use crate::summary::Number;
 use crate::timing::{Timing, gaps, smeared};
 use crate::window::LevelRecords;
-use plimsoll_record::TokenSource;
+use plimsoll_record::{RequestRecord, TokenSource};
 
 /// Quantiles that are printed, in millionths, with their suffixes.
 pub(crate) const QUANTILES: [(&str, u32); 4] =
@@ -45,7 +45,7 @@ pub(crate) struct Latencies {
     pub itl_hidden: Option<String>,
     /// True when `itl` is spread from events with several tokens.
     pub smeared: bool,
-    /// Of failed requests, too; not of those that waited for the cap on requests in flight, as that is no lateness.
+    /// Lateness of this client: see [`lateness`]. Of failed requests, too.
     pub send_delay: Vec<f64>,
     /// Of failed requests, too.
     pub client_lag: Vec<f64>,
@@ -73,7 +73,7 @@ impl Latencies {
         for request in &level.cohort {
             let timing = Timing::of(request);
             it.disordered += u64::from(timing.disordered);
-            it.send_delay.extend(timing.send_delay.filter(|_| !request.capped).map(seconds));
+            it.send_delay.extend(lateness(request, &timing).map(seconds));
             it.client_lag.push(request.client_lag_ns.as_secs_f64());
             it.kernel_lag.extend(request.kernel_lag_ns.map(plimsoll_record::Nanos::as_secs_f64));
             reads += request.events.iter().filter(|event| !event.coalesced).count() as u64;
@@ -253,6 +253,15 @@ fn seconds(ns: f64) -> f64 {
     ns / 1e9
 }
 
+/// How late this client sent a request, nanoseconds. What it had to wait for is no lateness: neither the making of a
+/// connection, which has stamps of its own, nor the cap on requests in flight, nor attempts that failed before.
+fn lateness(request: &RequestRecord, timing: &Timing) -> Option<f64> {
+    let connection = [request.conn.connect_ns, request.conn.tls_ns].into_iter().flatten();
+    let connecting: f64 = connection.map(|part| part.0 as f64).sum();
+    let delay = timing.send_delay.filter(|_| !request.capped && request.retries == 0)?;
+    Some((delay - connecting).max(0.0))
+}
+
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
@@ -260,8 +269,8 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Request;
-    use plimsoll_record::{FailureKind, Outcome, RequestRecord};
+    use crate::testing::{Request, ms};
+    use plimsoll_record::{FailureKind, Outcome};
 
     fn latencies(records: &[RequestRecord]) -> Latencies {
         Latencies::of(&LevelRecords { cohort: records.iter().collect(), ..LevelRecords::new(1.into(), 0) })
@@ -310,5 +319,23 @@ mod tests {
         assert_eq!(found.send_delay.len(), 2);
         assert_eq!(number(&found, "ttft_max").value, Some(0.1));
         assert_eq!(number(&found, "ttft_max").n, 1);
+    }
+
+    #[test]
+    fn what_a_request_had_to_wait_for_is_no_lateness_of_this_client() {
+        let late = |change: &dyn Fn(&mut RequestRecord)| {
+            let mut record = Request::new(0).tokens_at(&[100, 200]).build();
+            record.sent_ns = Some(ms(80));
+            change(&mut record);
+            latencies(&[record]).send_delay
+        };
+        assert_eq!(late(&|_| {}), [0.08]);
+        let connected =
+            late(&|record| (record.conn.connect_ns, record.conn.tls_ns) = (Some(ms(20)), Some(ms(55))));
+        assert_eq!(connected, [0.005]);
+        assert_eq!(late(&|record| record.conn.connect_ns = Some(ms(81))), [0.0]);
+        assert!(
+            late(&|record| record.retries = 1).is_empty() && late(&|record| record.capped = true).is_empty()
+        );
     }
 }

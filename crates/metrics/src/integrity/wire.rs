@@ -20,7 +20,7 @@ pub(super) fn check(checks: &mut Checks, run: &RunData) {
     say("redirects_followed", redirects(run));
     say("proxy", proxy(run));
     say("content_encoding", encodings(requests));
-    say("retry_after", advice(requests));
+    say("retry_after", advice(requests, run.plan.retries));
     say("request_form", form(run));
 }
 
@@ -74,7 +74,7 @@ fn encodings(requests: &[RequestRecord]) -> Option<String> {
     })
 }
 
-fn advice(requests: &[RequestRecord]) -> Option<String> {
+fn advice(requests: &[RequestRecord], retries: u32) -> Option<String> {
     let advised: Vec<(u32, u16)> =
         requests.iter().filter_map(|r| Some((r.retry_after_s?, r.http_status.unwrap_or(0)))).collect();
     let largest = advised.iter().map(|(seconds, _)| *seconds).max()?;
@@ -89,8 +89,13 @@ fn advice(requests: &[RequestRecord]) -> Option<String> {
             status => format!("{count} with status {status}"),
         })
         .collect();
+    let followed = if retries == 0 {
+        "The advice was not followed: this client keeps to its load."
+    } else {
+        "Further attempts waited as long as asked, within the time limit; other requests keep to the load."
+    };
     Some(format!(
-        "The server asked to wait before another attempt (Retry-After) for {} requests: {}; at most {largest} s. The advice was not followed: this client keeps to its load.",
+        "The server asked to wait before another attempt (Retry-After) for {} requests: {}; at most {largest} s. {followed}",
         advised.len(),
         statuses.join(", ")
     ))

@@ -51,6 +51,9 @@ fn options_that_bear_on_every_number() {
     assert!(text(&run, "content_encoding").contains("gzip 1 times"));
     let advice = text(&run, "retry_after");
     assert!(advice.contains("3 requests: 2 with status 429, 1 with status 503; at most 30 s"), "{advice}");
+    assert!(advice.contains("Further attempts waited as long as asked"), "{advice}");
+    run.plan.retries = 0;
+    assert!(text(&run, "retry_after").contains("was not followed"));
     let form = text(&run, "request_form");
     assert!(form.contains("max_completion_tokens in place of max_tokens") && form.contains("stream_options"));
 }
