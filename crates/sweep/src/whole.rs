@@ -59,10 +59,11 @@ pub async fn sweep(setup: Setup, observer: &mut dyn Observer) -> Result<Done, Sw
     let mut ready: Ready = preflight::look(&resolved, &link, key.as_ref(), &files, clock, observer).await?;
     ready.conditions.environment = environment(&wall, &link, &resolved, &ready, client, argv);
     if ready.conditions.environment.ceiling.is_none() && !matches!(link, Link::Memory(_)) {
-        observer.event(SweepEvent::Preflight(
-            "no self-test of this client is stored for this host; `plimsoll selftest` tells in 20 s what it can do"
-                .to_owned(),
-        ));
+        observer.event(SweepEvent::Preflight(format!(
+            "no self-test of this client with at most {} worker threads is stored for this host; `plimsoll selftest` tells \
+             in 20 s what it can do",
+            resolved.plan.workers
+        )));
     }
     let workload = Arc::new(ready.workload(&resolved, files)?);
     let mut resolved = resolved;
@@ -131,7 +132,7 @@ fn environment(
         limits: ready.limits.clone(),
         ceiling: CeilingStore::of_environment()
             .filter(|_| !matches!(link, Link::Memory(_)))
-            .and_then(|store| store.read(&client)),
+            .and_then(|store| store.read(&client, resolved.plan.workers)),
         client,
         cpus: std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX)),
     }

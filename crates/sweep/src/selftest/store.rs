@@ -54,10 +54,12 @@ impl CeilingStore {
             .map_err(|error| SweepError::write(&self.0, &error))
     }
 
-    /// The ceiling of this host, if this version of the client measured it. A file that cannot be read is none.
-    pub fn read(&self, client: &str) -> Option<Ceiling> {
+    /// The ceiling of this host, if this version of the client measured it with at most so many worker threads: what more of
+    /// them can do says nothing of fewer. A file that cannot be read is none.
+    pub fn read(&self, client: &str, workers: u32) -> Option<Ceiling> {
         let stored: Stored = serde_json::from_str(&fs::read_to_string(&self.0).ok()?).ok()?;
-        (stored.host == host() && stored.ceiling.client == client).then_some(stored.ceiling)
+        let ceiling = stored.ceiling;
+        (stored.host == host() && ceiling.client == client && ceiling.workers <= workers).then_some(ceiling)
     }
 }
 
@@ -90,16 +92,19 @@ mod tests {
     fn only_the_same_client_on_the_same_host_reads_it_back() {
         let folder = std::env::temp_dir().join(format!("plimsoll-store-{}", std::process::id()));
         let store = CeilingStore(folder.join("deep").join(FILE));
-        let ceiling = Ceiling { client: "plimsoll 1".to_owned(), streams: 7, ..Ceiling::default() };
-        assert_eq!(store.read("plimsoll 1"), None);
+        let ceiling =
+            Ceiling { client: "plimsoll 1".to_owned(), workers: 2, streams: 7, ..Ceiling::default() };
+        assert_eq!(store.read("plimsoll 1", 2), None);
         store.write(&ceiling).unwrap();
-        assert_eq!(store.read("plimsoll 1"), Some(ceiling));
-        assert_eq!(store.read("plimsoll 2"), None);
+        assert_eq!(store.read("plimsoll 1", 2), Some(ceiling.clone()));
+        assert_eq!(store.read("plimsoll 1", 8), Some(ceiling));
+        assert_eq!(store.read("plimsoll 1", 1), None, "measured with more threads");
+        assert_eq!(store.read("plimsoll 2", 2), None);
         let other = fs::read_to_string(store.path()).unwrap().replace(&host(), "elsewhere");
         fs::write(store.path(), other).unwrap();
-        assert_eq!(store.read("plimsoll 1"), None);
+        assert_eq!(store.read("plimsoll 1", 2), None);
         fs::write(store.path(), "{broken").unwrap();
-        assert_eq!(store.read("plimsoll 1"), None);
+        assert_eq!(store.read("plimsoll 1", 2), None);
         fs::remove_dir_all(folder).unwrap();
     }
 }
