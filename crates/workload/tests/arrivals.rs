@@ -1,5 +1,5 @@
 //! Arrival times: the draws against an independent implementation, the laws against SciPy's.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, reason = "what tests share")]
 
 use plimsoll_record::{Nanos, Rate};
 use plimsoll_workload::ArrivalTimes;

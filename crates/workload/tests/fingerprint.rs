@@ -1,5 +1,5 @@
 //! A plan and a seed mean the same requests in every release; see `fingerprint` for when these may change.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, reason = "what tests share")]
 
 use plimsoll_record::{LengthLaw, Level, Plan};
 use plimsoll_workload::{Calibration, PromptFile, Workload, fingerprint};

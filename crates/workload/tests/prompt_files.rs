@@ -1,5 +1,5 @@
 //! Files as people have them. The collected cases are read from `PLIMSOLL_CASES`, beside the workspace by default.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, reason = "what tests share")]
 
 use plimsoll_record::{Level, Plan};
 use plimsoll_workload::{Calibration, PromptFile, Stream, Workload};

@@ -1,5 +1,5 @@
 //! What a plan and a seed promise of the requests.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, reason = "what tests share")]
 
 use plimsoll_record::{LengthLaw, Level, Plan};
 use plimsoll_workload::{Calibration, PlannedRequest, PromptFile, Regime, Stream, Workload};

@@ -1,6 +1,6 @@
 //! Prompts of exact length. `PLIMSOLL_TOKENIZERS` holds tokenizers of real models, beside the workspace by default.
 #![cfg(feature = "tokenizers")]
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, reason = "what tests share")]
 
 use plimsoll_record::{LengthLaw, Level, Plan};
 use plimsoll_workload::{Calibration, Stream, Tokenizer, Workload};
