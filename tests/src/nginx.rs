@@ -24,7 +24,7 @@ impl Nginx {
     ///
     /// # Panics
     /// When it is installed and does not start.
-    #[expect(clippy::expect_used, reason = "for tests: a test without its front cannot go on")]
+    #[expect(clippy::expect_used, clippy::panic, reason = "for tests: a test without its front cannot go on")]
     #[expect(clippy::disallowed_methods, reason = "waiting for a process, outside any runtime")]
     pub fn start(server: &str) -> Option<Self> {
         let program = PLACES.iter().find(|place| fs::exists(place).unwrap_or(false))?;
@@ -51,7 +51,7 @@ impl Nginx {
         }
         // Its owner is not made yet, so that nobody else would end it.
         let _ = child.kill();
-        None.expect("nginx listens within ten seconds")
+        panic!("nginx does not listen within ten seconds")
     }
 
     /// Its address.

@@ -71,8 +71,8 @@ fn parse(text: &str) -> Option<Arrivals> {
     match (name, rest) {
         ("constant", None) => Some(Arrivals::Constant),
         ("poisson", None) => Some(Arrivals::Poisson),
-        ("gamma", Some(shape)) => number(shape).filter(in_shape).map(Arrivals::Gamma),
-        ("weibull", Some(shape)) => number(shape).filter(in_shape).map(Arrivals::Weibull),
+        ("gamma", Some(shape)) => number(shape).filter(|shape| in_shape(*shape)).map(Arrivals::Gamma),
+        ("weibull", Some(shape)) => number(shape).filter(|shape| in_shape(*shape)).map(Arrivals::Weibull),
         ("on-off", Some(rest)) => {
             let [rates, on, off] = rest.split(',').collect::<Vec<_>>().try_into().ok()?;
             let (high, low) = rates.split_once('/')?;
@@ -94,8 +94,8 @@ fn parse(text: &str) -> Option<Arrivals> {
 }
 
 /// Shapes beyond these bounds give gaps that are all alike, or that no run lives to see.
-fn in_shape(shape: &f64) -> bool {
-    (0.05..=1000.0).contains(shape)
+fn in_shape(shape: f64) -> bool {
+    (0.05..=1000.0).contains(&shape)
 }
 
 fn number(text: &str) -> Option<f64> {

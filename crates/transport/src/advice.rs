@@ -26,15 +26,11 @@ fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
 /// Seconds since 1970 of an HTTP date in any of its three forms (RFC 9110, 5.6.7).
 fn seconds(date: &str) -> Option<i64> {
     let parts: Vec<&str> = date.split([' ', '-', ',']).filter(|part| !part.is_empty()).collect();
-    let (day, month, year, time) = match parts[..] {
-        // Sun, 06 Nov 1994 08:49:37 GMT; Sunday, 06-Nov-94 08:49:37 GMT
-        [_, day, month, year, time, "GMT"] => (day, month, year, time),
-        // Sun Nov  6 08:49:37 1994
-        [_, month, day, time, year] => (day, month, year, time),
-        _ => return None,
-    };
+    // Sun, 06 Nov 1994 08:49:37 GMT; Sunday, 06-Nov-94 08:49:37 GMT; Sun Nov  6 08:49:37 1994
+    let ([_, day, month, year, time, "GMT"] | [_, month, day, time, year]) = parts[..] else { return None };
     let names = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    let month = (month.len() == 3).then(|| names.find(month)).flatten().filter(|at| at % 3 == 0)? as i64 / 3;
+    let month = (month.len() == 3).then(|| names.find(month)).flatten().filter(|at| at % 3 == 0)?;
+    let month = i64::try_from(month / 3).ok()?;
     let year = match (year.len(), number(year, 9999)?) {
         // Two digits that would lie far ahead are of the last century.
         (2, year) => year + if year < 70 { 2000 } else { 1900 },

@@ -1,5 +1,10 @@
-//! Arrival times: the draws against an independent implementation, the laws against SciPy's.
+//! Arrival times: the draws against an independent implementation, the laws against `SciPy`'s.
 #![expect(clippy::unwrap_used, reason = "what tests share")]
+#![expect(
+    clippy::unreadable_literal,
+    clippy::approx_constant,
+    reason = "figures as the other implementation prints them"
+)]
 
 use plimsoll_record::{Nanos, Rate};
 use plimsoll_workload::ArrivalTimes;
