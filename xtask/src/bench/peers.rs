@@ -50,7 +50,8 @@ pub struct Options {
 
 pub fn run(options: &Options) -> Result<()> {
     let programs = match &options.programs {
-        Some(folder) => folder.clone(),
+        // Clients run in folders of their own.
+        Some(folder) => fs::canonicalize(folder).with_context(|| folder.display().to_string())?,
         None => build()?,
     };
     let servers = servers()?;

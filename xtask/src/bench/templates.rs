@@ -87,7 +87,7 @@ pub const TEMPLATES: [Template; 5] = [
         places: &["peers/aiperf"],
         arguments: "profile --model {model} --tokenizer {tokenizer} --url {url} --endpoint-type chat --streaming \
              --concurrency {concurrency} --request-count {requests} --isl {input} --osl {output} \
-             --extra-inputs ignore_eos:true --ui none --no-server-metrics --no-gpu-telemetry --artifact-dir {out}",
+             --extra-inputs ignore_eos:true --use-server-token-count --ui none --no-server-metrics --no-gpu-telemetry --artifact-dir {out}",
         // Told to be offline it takes a folder's path for a name in its cache.
         environment: &[("DO_NOT_TRACK", "1")],
         form: Form::Aiperf,
