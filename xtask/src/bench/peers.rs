@@ -3,7 +3,7 @@
 use super::{
     measure::{self, Cost},
     mock::Mock,
-    results::{self, Reported},
+    results,
     table::{Row, table},
     templates::{Load, TEMPLATES, Template},
 };
@@ -61,22 +61,30 @@ pub fn run(options: &Options) -> Result<()> {
         "{} holds no tokenizer.json, which other clients need; name another with --tokenizer",
         tokenizer.display()
     );
-    let (mut rows, mut missing) = (Vec::new(), Vec::new());
+    let (mut rows, mut notes) = (Vec::new(), Vec::new());
     let wanted =
         |name: &str| options.only.is_empty() || options.only.iter().any(|word| name.contains(word.as_str()));
     for template in TEMPLATES.iter().filter(|template| wanted(template.name)) {
         let own = programs.join(template.program);
         let program = if template.name == "plimsoll" { Some(own) } else { template.find(&servers) };
         let Some(program) = program else {
-            missing.push(format!(
+            notes.push(format!(
                 "not found: {} ({}); to have it: {}",
                 template.name, template.program, template.hint
             ));
             continue;
         };
         match one(template, &program, options, &programs, &tokenizer) {
-            Ok(row) => rows.push(row),
-            Err(error) => missing.push(format!("failed: {}: {error:#}", template.name)),
+            Ok(row) => {
+                if let Some(why) = &row.reported.withheld {
+                    notes.push(format!(
+                        "{} computes these figures and its report does not show them: {why}",
+                        row.name
+                    ));
+                }
+                rows.push(row);
+            }
+            Err(error) => notes.push(format!("failed: {}: {error:#}", template.name)),
         }
     }
     say(&format!(
@@ -91,7 +99,7 @@ pub fn run(options: &Options) -> Result<()> {
     say(
         "guidellm and aiperf report as ITL the mean gap of each request; they are held against the same of the ledger",
     );
-    for line in missing {
+    for line in notes {
         say(&line);
     }
     Ok(())
@@ -141,7 +149,7 @@ fn one(
     let reported = results::read(template.form, &out);
     let reported =
         reported.with_context(|| format!("it ended with {status}; its output is in {}", log.display()))?;
-    let Reported { warmup, after, .. } = reported;
+    let (warmup, after) = (reported.warmup, reported.after);
     let measured = options.requests as usize;
     // What came before the load: probes, and a warm-up.
     let before = truth.requests.len().saturating_sub(measured + warmup + after) + warmup;

@@ -11,7 +11,7 @@ use std::{
 };
 
 /// What a client reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reported {
     pub figures: Figures,
     /// Requests that it counts as complete.
@@ -20,6 +20,8 @@ pub struct Reported {
     pub warmup: usize,
     /// Requests after the last measured one.
     pub after: usize,
+    /// Why its own report does not show these figures, where that is so.
+    pub withheld: Option<String>,
 }
 
 /// Finds and reads the results below `out`.
@@ -83,10 +85,10 @@ fn parse(form: Form, json: &Value) -> Result<Reported> {
         }
         Form::Plimsoll => bail!("a run folder is no single file"),
     };
-    Ok(Reported { figures, completed: completed.map(|count| count as u64), warmup: 0, after: 0 })
+    Ok(Reported { figures, completed: completed.map(|count| count as u64), ..Reported::default() })
 }
 
-/// From the summary; a figure that the report withholds for want of requests is absent here too.
+/// From the summary. A figure that failed a check is taken as it was computed, and the reason told.
 fn plimsoll(out: &Path) -> Result<Reported> {
     let summary =
         find(out, "summary.json").with_context(|| format!("no run folder below {}", out.display()))?;
@@ -94,18 +96,24 @@ fn plimsoll(out: &Path) -> Result<Reported> {
     let records = read_lines::<RequestRecord>(&fs::read(folder.join("requests.jsonl"))?).records;
     let summary: Summary = serde_json::from_slice(&fs::read(&summary)?).context("summary.json")?;
     let level = summary.levels.first().context("the run has no level")?;
-    let of = |family: &str| {
+    let mut withheld = None;
+    let mut of = |family: &str| {
         ["p50", "p99"].map(|suffix| {
             let number = level.number(&format!("{family}_{suffix}"))?;
-            Some(number.value? * 1e3)
+            if number.value.is_none() {
+                withheld.clone_from(&number.reason);
+            }
+            Some(number.value.or(number.withheld)? * 1e3)
         })
     };
+    let figures = Figures { ttft: of("ttft"), itl: of("itl") };
     let of_phase = |phase| records.iter().filter(|record| record.phase == phase).count();
     Ok(Reported {
-        figures: Figures { ttft: of("ttft"), itl: of("itl") },
+        figures,
         completed: Some(level.ok),
         warmup: of_phase(Phase::Warmup),
         after: of_phase(Phase::Filler),
+        withheld,
     })
 }
 
