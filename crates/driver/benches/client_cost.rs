@@ -4,100 +4,41 @@
 //! The mock serves from a process of its own. Both clients take turns on one thread; the process's CPU time counts,
 //! so that turning records into JSON on another thread is included in ours. Not a test: nothing is asserted.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a bench stops at what it did not expect")]
+#![expect(clippy::unwrap_used, reason = "a bench stops at what it did not expect")]
 
-use bytes::Bytes;
+mod support;
+
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
-use plimsoll_driver::{
-    Cohort, Control, Event, LevelPlan, Load, Pacer, Prepared, Sink, Stop, Stream, Supply, Target, Worker,
-    run_slots,
-};
-use plimsoll_mock::{MockConfig, spawn_thread};
-use plimsoll_record::{MockEngine, Span};
-use plimsoll_transport::{Clock, Dial, Head, Limits};
-use std::{
-    io::{BufRead, BufReader, Write},
-    net::SocketAddr,
-    process::{Command, Stdio},
-    sync::{Arc, mpsc},
-    time::Duration,
-};
-use tokio::{net::TcpStream, sync::Barrier, task::LocalSet, time::Instant};
+use plimsoll_transport::Clock;
+use std::{net::SocketAddr, time::Duration};
+use support::{MockProcess, Streams, plimsoll, quantile};
+use tokio::net::TcpStream;
 
-const ROUNDS: usize = 3;
-
-#[derive(Clone, Copy)]
-struct Traffic {
-    streams: u32,
-    tokens_per_s: u32,
-    seconds: u32,
-}
+const ROUNDS: usize = 5;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let numbers: Vec<u32> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
-    let [streams, tokens_per_s, seconds] = numbers[..] else {
-        if arguments.first().is_some_and(|argument| argument == "--test") {
-            return;
-        }
-        return compare(Traffic { streams: 400, tokens_per_s: 50, seconds: 8 });
-    };
-    let load = Traffic { streams, tokens_per_s, seconds };
-    if arguments.first().is_some_and(|argument| argument == "serve") { serve(load) } else { compare(load) }
-}
-
-/// The server's process: prints its address, serves until its input ends.
-fn serve(load: Traffic) {
-    let step = Duration::from_secs(1) / load.tokens_per_s;
-    let engine = MockEngine {
-        max_num_seqs: load.streams,
-        prefill_base: Span::from_millis(0),
-        prefill_per_token: Span::from_millis(0),
-        decode_base: Span::new(step),
-        decode_per_seq: Span::from_millis(0),
-        num_blocks: 1 << 20,
-        ..MockEngine::default()
-    };
-    let mock = spawn_thread(MockConfig::of_engine(engine), Instant::now()).unwrap();
-    println!("{}", mock.addr());
-    std::io::stdout().flush().unwrap();
-    let _ = std::io::stdin().read_line(&mut String::new());
-    drop(mock.stop());
-}
-
-fn compare(load: Traffic) {
-    let Traffic { streams, tokens_per_s, seconds } = load;
-    let mut server = Command::new(std::env::current_exe().unwrap())
-        .args(["serve".to_owned(), streams.to_string(), tokens_per_s.to_string(), seconds.to_string()])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address: SocketAddr = line.trim().parse().unwrap();
+    let Some(load) = Streams::of_arguments([256, 100, 5], Duration::ZERO, 0) else { return };
+    let mock = MockProcess::start(&load);
     println!(
-        "client CPU per streamed token, {streams} streams x {tokens_per_s} tok/s, {seconds} s a turn, one thread"
+        "client CPU per streamed token, {} streams x {} tok/s, {} s a turn, one thread",
+        load.streams, load.tokens_per_s, load.seconds
     );
-    let (mut bare, mut ours) = (Vec::new(), Vec::new());
+    let (mut bare, mut ours, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for round in 1..=ROUNDS {
-        bare.push(turn(|| bare_loop(address, load)));
-        ours.push(turn(|| plimsoll(address, load)));
+        bare.push(turn(|| bare_loop(mock.address, load)));
+        ours.push(turn(|| whole_client(mock.address, load)));
+        ratios.push(ours[round - 1] / bare[round - 1]);
         println!(
-            "  round {round}: bare frame() loop {:6.2} us, plimsoll {:6.2} us",
+            "  round {round}: bare frame() loop {:6.2} us, plimsoll {:6.2} us, ratio {:.2}",
             bare[round - 1],
-            ours[round - 1]
+            ours[round - 1],
+            ratios[round - 1]
         );
     }
-    let median = |figures: &mut Vec<f64>| {
-        figures.sort_by(f64::total_cmp);
-        figures[figures.len() / 2]
-    };
-    let (bare, ours) = (median(&mut bare), median(&mut ours));
-    println!("  median:  bare frame() loop {bare:6.2} us, plimsoll {ours:6.2} us, ratio {:.2}", ours / bare);
-    drop(server.stdin.take());
-    server.wait().unwrap();
+    let [bare, ours, ratio] = [&mut bare, &mut ours, &mut ratios].map(|figures| quantile(figures, 0.5));
+    println!("  medians: bare frame() loop {bare:6.2} us, plimsoll {ours:6.2} us, ratio {ratio:.2}");
+    assert_eq!(mock.stop().len(), 2 * ROUNDS * load.streams as usize, "one request a stream");
 }
 
 /// Microseconds of CPU per token.
@@ -112,23 +53,13 @@ fn cpu() -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
 }
 
-fn body(load: Traffic) -> Bytes {
-    let tokens = load.tokens_per_s * load.seconds;
-    Bytes::from(format!(
-        r#"{{"model":"mock","messages":[{{"role":"user","content":"Go on"}}],"max_tokens":{tokens},"stream":true,"ignore_eos":true,"stream_options":{{"include_usage":true}}}}"#
-    ))
-}
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
-}
-
 /// One hyper connection per stream, its connection task beside it, every frame taken and dropped.
-fn bare_loop(address: SocketAddr, load: Traffic) -> u64 {
-    runtime().block_on(async move {
+fn bare_loop(address: SocketAddr, load: Streams) -> u64 {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async move {
         let mut tasks = Vec::new();
-        for _ in 0..load.streams {
-            let body = body(load);
+        for index in 0..load.streams {
+            let body = load.body(index);
             tasks.push(tokio::spawn(async move {
                 let socket = TcpStream::connect(address).await.unwrap();
                 socket.set_nodelay(true).unwrap();
@@ -150,59 +81,17 @@ fn bare_loop(address: SocketAddr, load: Traffic) -> u64 {
             task.await.unwrap();
         }
     });
-    u64::from(load.streams) * u64::from(load.tokens_per_s) * u64::from(load.seconds)
+    (0..load.streams).map(|index| u64::from(load.tokens(index))).sum()
 }
 
-struct Same(Bytes, u64);
-
-impl Supply for Same {
-    fn next(&mut self, _stream: Stream) -> Option<Prepared> {
-        self.1 += 1;
-        Some(Prepared { id: self.1, body: self.0.clone(), asked_input_tokens: None, max_tokens: 1 })
-    }
-}
-
-/// The whole client: slots, stamps, events, records, and their JSON on another thread.
-fn plimsoll(address: SocketAddr, load: Traffic) -> u64 {
-    let (sender, receiver) = mpsc::channel::<Event>();
-    let writer = std::thread::spawn(move || {
+fn whole_client(address: SocketAddr, load: Streams) -> u64 {
+    plimsoll(address, load, Clock::start(), |records| {
         let mut tokens = 0;
-        for event in receiver {
-            if let Event::Request(record) = event {
-                assert!(record.outcome.is_ok(), "{:?}", record.outcome);
-                tokens += u64::from(record.output_tokens.unwrap());
-                std::hint::black_box(serde_json::to_vec(&*record).unwrap());
-            }
+        for record in records {
+            assert!(record.outcome.is_ok(), "{:?}", record.outcome);
+            tokens += u64::from(record.output_tokens.unwrap());
+            std::hint::black_box(serde_json::to_vec(&*record).unwrap());
         }
         tokens
-    });
-    let sink: Sink = Arc::new(move |event| sender.send(event).expect("the writer lives"));
-    let control = Arc::new(Control::new(LevelPlan {
-        load: Load::Closed { slots: load.streams, ramp: Duration::ZERO },
-        repeat: 0,
-        warmup: 0,
-        cohort: Cohort::Requests(load.streams),
-        retries: 0,
-    }));
-    let worker = Worker {
-        number: 0,
-        of: 1,
-        targets: vec![Target {
-            dial: Dial::Tcp(vec![address]),
-            head: Head::new("bench", None).unwrap(),
-            path: "/v1/chat/completions".to_owned(),
-            limits: Limits::default(),
-        }],
-        clock: Clock::start(),
-        control,
-        sink,
-        stop: Stop::new(),
-        ready: Arc::new(Barrier::new(1)),
-    };
-    let supply = Same(body(load), 0);
-    runtime().block_on(LocalSet::new().run_until(async move {
-        let pacer = Pacer::exact().unwrap();
-        run_slots(worker, supply, pacer).await.unwrap();
-    }));
-    writer.join().unwrap()
+    })
 }
