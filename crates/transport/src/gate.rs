@@ -1,4 +1,5 @@
 use std::{
+    cell::RefCell,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU8, Ordering::AcqRel, Ordering::Acquire, Ordering::Release},
@@ -12,6 +13,8 @@ use std::{
 pub struct Gate {
     inside: Arc<Inside>,
     waker: Waker,
+    /// The task's own waker once more, to be looked at without a lock.
+    task: RefCell<Waker>,
 }
 
 struct Inside {
@@ -31,24 +34,28 @@ impl Gate {
     pub fn new() -> Self {
         let task = Mutex::new(Waker::noop().clone());
         let inside = Arc::new(Inside { task, state: AtomicU8::new(OPEN) });
-        Self { waker: Waker::from(Arc::clone(&inside)), inside }
+        let waker = Waker::from(Arc::clone(&inside));
+        Self { inside, waker, task: RefCell::new(Waker::noop().clone()) }
     }
 
     /// Polls with a context whose wakes are held back until the poll's end. If it ends unfinished after a wake, it is polled
     /// once more, so that a request is written at once, and a wake then is passed on. Whoever is ready polls on by itself.
     pub fn poll<T>(&self, cx: &Context<'_>, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
-        {
-            let mut task = self.inside.lock();
-            if !task.will_wake(cx.waker()) {
-                task.clone_from(cx.waker());
-            }
+        if !self.task.borrow().will_wake(cx.waker()) {
+            self.inside.lock().clone_from(cx.waker());
+            self.task.replace(cx.waker().clone());
         }
-        self.inside.state.store(SHUT, Release);
+        let state = &self.inside.state;
+        state.store(SHUT, Release);
         let mut polled = poll(&mut Context::from_waker(&self.waker));
-        if polled.is_pending() && self.inside.state.swap(SHUT, AcqRel) == WOKEN {
+        if polled.is_pending() {
+            if state.compare_exchange(SHUT, OPEN, AcqRel, Acquire).is_ok() {
+                return polled;
+            }
+            state.store(SHUT, Release);
             polled = poll(&mut Context::from_waker(&self.waker));
         }
-        if self.inside.state.swap(OPEN, AcqRel) == WOKEN && polled.is_pending() {
+        if state.swap(OPEN, AcqRel) == WOKEN && polled.is_pending() {
             cx.waker().wake_by_ref();
         }
         polled

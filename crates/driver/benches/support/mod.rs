@@ -139,7 +139,8 @@ struct Numbered(Streams, u32);
 
 impl Supply for Numbered {
     fn next(&mut self, _stream: Stream) -> Option<Prepared> {
-        let index = self.1;
+        // No filler: each stream runs once.
+        let index = Some(self.1).filter(|index| *index < self.0.streams)?;
         self.1 += 1;
         let (body, max_tokens) = (self.0.body(index), self.0.tokens(index));
         Some(Prepared { id: index.into(), body, asked_input_tokens: None, max_tokens })
