@@ -19,6 +19,7 @@ use tokio::time::Instant;
 
 /// Streams at a pace.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_field_names, reason = "the number of streams is what they are called by")]
 pub struct Streams {
     pub streams: u32,
     pub tokens_per_s: u32,
