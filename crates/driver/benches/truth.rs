@@ -4,7 +4,7 @@
 //! The mock serves from a process of its own; both processes stamp with the same monotonic clock. Not a test: nothing is
 //! asserted.
 
-#![expect(clippy::unwrap_used, reason = "a bench stops at what it did not expect")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a bench stops at what it did not expect")]
 
 mod support;
 
