@@ -8,7 +8,7 @@ use plimsoll_record::{
     ClientSample, FailureKind, Nanos, Outcome, Phase, PhaseMark, RECORD_SCHEMA, RequestRecord, TokenSource,
 };
 use plimsoll_transport::{Slot, Trace};
-use std::{rc::Rc, sync::Arc};
+use std::{pin::pin, rc::Rc, sync::Arc};
 use tokio::time::{Instant, sleep};
 
 /// Takes what happens. Called on the thread that sends: it must only pass on.
@@ -71,7 +71,7 @@ impl<S: Supply> User<S> {
             if ok {
                 backoff = BACKOFF.0;
             } else {
-                if self.site.brake.guard(self.number, sleep(backoff)).await.is_none() {
+                if self.site.brake.guard(self.number, pin!(sleep(backoff))).await.is_none() {
                     return;
                 }
                 backoff = (backoff * 2).min(BACKOFF.1);
@@ -108,7 +108,10 @@ impl<S: Supply> User<S> {
         loop {
             trace.events.reserve((prepared.max_tokens as usize).saturating_add(4).min(ROOM));
             let body = prepared.body.clone();
-            let posted = site.brake.guard(number, slot.post_since(begun, body, clock, &mut trace)).await;
+            let posted = {
+                let post = pin!(slot.post_since(begun, body, clock, &mut trace));
+                site.brake.guard(number, post).await
+            };
             if trace.conn.connect_ns.is_some() {
                 site.connected();
             }
@@ -122,7 +125,7 @@ impl<S: Supply> User<S> {
             let Some(wait) = wait else { break };
             attempts.note(&trace);
             trace = Trace::default();
-            if site.brake.guard(number, sleep(wait)).await.is_none() {
+            if site.brake.guard(number, pin!(sleep(wait))).await.is_none() {
                 trace.fail(FailureKind::Cancelled, STOPPED);
                 break;
             }

@@ -9,9 +9,12 @@ use crate::{
 };
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use hyper::{Request, Response, body::Incoming};
+use hyper::{
+    Request, Response,
+    body::{Frame, Incoming},
+};
 use plimsoll_record::{FailureKind, Nanos, Redirects};
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 use tokio::time::{Instant, timeout};
 
 /// Bounds of one exchange: what a server sends is bounded in size and time.
@@ -88,7 +91,9 @@ impl Exchange<'_> {
     async fn post(&mut self, request: Request<Full<Bytes>>, address: &Address, sensor: &Sensor) -> Next {
         let response = {
             let (sender, mut wheel) = self.connection.parts();
-            self.watchdog.guard(sensor, wheel.drive(sender.send_request(request))).await
+            // On the heap, which gives the room back: an exchange spends its time with the body.
+            let mut sending = Box::pin(sender.send_request(request));
+            self.watchdog.guard(sensor, pin!(wheel.drive(sending.as_mut()))).await
         };
         let sent = sensor.first_write().map(|instant| self.clock.nanos(instant));
         self.trace.sent = self.trace.sent.or(sent);
@@ -121,7 +126,7 @@ impl Exchange<'_> {
     /// of it makes the connection unusable, which the next request sees.
     async fn skip(&mut self, mut body: Incoming, sensor: &Sensor) -> Result<(), Passed> {
         let mut length = 0;
-        while let Some(Ok(frame)) = self.watchdog.guard(sensor, self.connection.drive(body.frame())).await? {
+        while let Some(Ok(frame)) = self.frame(&mut body, sensor).await? {
             length += frame.data_ref().map_or(0, Bytes::len);
             if length > LONGEST_SKIP {
                 break;
@@ -130,11 +135,22 @@ impl Exchange<'_> {
         Ok(())
     }
 
+    /// The next frame of the body, if there is one and no limit passes before it.
+    async fn frame(
+        &mut self,
+        body: &mut Incoming,
+        sensor: &Sensor,
+    ) -> Result<Option<hyper::Result<Frame<Bytes>>>, Passed> {
+        let frame = pin!(body.frame());
+        let drive = pin!(self.connection.drive(frame));
+        self.watchdog.guard(sensor, drive).await
+    }
+
     async fn follow(&mut self, response: Response<Incoming>, sensor: &Sensor) -> Next {
         let mut follower = Follower::new(&response, self.limits);
         let mut body = response.into_body();
         loop {
-            match self.watchdog.guard(sensor, self.connection.drive(body.frame())).await {
+            match self.frame(&mut body, sensor).await {
                 Ok(Some(Ok(frame))) => {
                     let Ok(data) = frame.into_data() else { continue };
                     let read = self.clock.nanos(sensor.last_read());
@@ -175,7 +191,8 @@ impl Exchange<'_> {
         let done: Nanos = self.clock.nanos(sensor.last_read());
         let ended = timeout(LINGER, async {
             loop {
-                match self.connection.drive(body.frame()).await {
+                let frame = self.connection.drive(pin!(body.frame())).await;
+                match frame {
                     Some(Ok(_)) => {}
                     Some(Err(_)) => return false,
                     None => return true,

@@ -3,7 +3,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
 use hyper::{Method, Request, Response, header::CONTENT_ENCODING};
 use plimsoll_record::FailureKind;
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 use tokio::time::{Instant, timeout};
 
 /// Bounds of a small request.
@@ -84,7 +84,7 @@ async fn fetch_unbounded(
     sensor.arm();
     let response = {
         let (sender, mut wheel) = connection.parts();
-        wheel.drive(sender.send_request(request)).await
+        wheel.drive(pin!(sender.send_request(request))).await
     }
     .map_err(|error| TransportError::from_hyper(&error, false))?;
     let first_byte = sensor.last_read();
@@ -112,7 +112,7 @@ async fn fetch_unbounded(
         bytes.extend_from_slice(piece);
         Ok(true)
     };
-    while let Some(frame) = connection.drive(incoming.frame()).await {
+    while let Some(frame) = connection.drive(pin!(incoming.frame())).await {
         let frame = frame.map_err(|error| TransportError::from_hyper(&error, true))?;
         let Ok(data) = frame.into_data() else { continue };
         match &mut inflate {

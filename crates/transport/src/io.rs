@@ -42,7 +42,9 @@ impl AsyncRead for SensorIo {
         let this = self.get_mut();
         let before = buf.filled().len();
         let waited = ready!(match &mut this.stream {
-            Stream::Tcp(socket) => kernel::poll_read(&mut socket.borrow_mut(), cx, buf),
+            Stream::Tcp(socket) => {
+                kernel::poll_read(&mut socket.borrow_mut(), cx, buf, this.sensor.bytes() == 0)
+            }
             Stream::Unix(socket) => Pin::new(&mut *socket.borrow_mut()).poll_read(cx, buf).map_ok(|()| None),
             Stream::Memory(pipe) => Pin::new(pipe).poll_read(cx, buf).map_ok(|()| None),
         })?;

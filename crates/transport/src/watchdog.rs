@@ -76,8 +76,11 @@ impl Watchdog {
     }
 
     /// The output of `future`, or the limit that passed before it.
-    pub async fn guard<F: Future>(&mut self, sensor: &Sensor, future: F) -> Result<F::Output, Passed> {
-        let mut future = pin!(future);
+    pub async fn guard<F: Future>(
+        &mut self,
+        sensor: &Sensor,
+        mut future: Pin<&mut F>,
+    ) -> Result<F::Output, Passed> {
         std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
             Poll::Ready(output) => Poll::Ready(Ok(output)),
             Poll::Pending => self.poll(cx, sensor).map(Err),

@@ -111,7 +111,7 @@ pub struct MockProcess {
 impl MockProcess {
     pub fn start(load: &Streams) -> Self {
         let numbers = [load.streams, load.tokens_per_s, load.seconds].map(|number| number.to_string());
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let mut child = Command::new(std::env::args_os().next().unwrap())
             .arg("serve")
             .args(numbers)
             .stdin(Stdio::piped())

@@ -12,7 +12,7 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use std::{
     future::{Future, poll_fn},
-    pin::{Pin, pin},
+    pin::Pin,
     task::{Context, Poll},
 };
 use tokio::task::coop::consume_budget;
@@ -81,8 +81,11 @@ pub struct Wheel<'a> {
 }
 
 impl Wheel<'_> {
-    pub async fn drive<F: Future>(&mut self, future: F) -> F::Output {
-        self.driver.drive(self.gate, future).await
+    pub fn drive<'b, F: Future>(
+        &'b mut self,
+        future: Pin<&'b mut F>,
+    ) -> impl Future<Output = F::Output> + 'b {
+        self.driver.drive(self.gate, future)
     }
 }
 
@@ -97,22 +100,13 @@ impl Driver {
         }
     }
 
-    pub async fn drive<F: Future>(&mut self, gate: &Gate, future: F) -> F::Output {
+    pub async fn drive<F: Future>(&mut self, gate: &Gate, mut future: Pin<&mut F>) -> F::Output {
         // One read can hold thousands of frames, each ready at once: without this a server that never pauses would keep the
         // task from its time limits, and its thread from everybody else.
         consume_budget().await;
-        let mut future = pin!(future);
+        let mut begin = true;
         poll_fn(|cx| {
-            gate.poll(cx, |cx| {
-                // What has been read already comes before another read, so that it keeps the stamp of its own.
-                if self.reads_ahead()
-                    && let Poll::Ready(output) = future.as_mut().poll(cx)
-                {
-                    return Poll::Ready(output);
-                }
-                self.poll(cx);
-                future.as_mut().poll(cx)
-            })
+            gate.poll(cx, std::mem::take(&mut begin), |cx| self.poll(cx), |cx| future.as_mut().poll(cx))
         })
         .await
     }
@@ -124,15 +118,6 @@ impl Driver {
             Poll::Ready(())
         })
         .await;
-    }
-
-    /// True when frames may be waiting for their consumer. HTTP/1.1 reads none before the last one is taken.
-    const fn reads_ahead(&self) -> bool {
-        match self {
-            Self::One(_) | Self::Over => false,
-            #[cfg(feature = "http2")]
-            Self::Two(_) => true,
-        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) {

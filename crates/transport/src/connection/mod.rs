@@ -16,7 +16,7 @@ use crate::{
 };
 use driver::Driver;
 use plimsoll_record::Nanos;
-use std::{cell::RefCell, future::Future, rc::Rc};
+use std::{cell::RefCell, future::Future, pin::Pin, rc::Rc};
 use tokio::{
     net::{TcpStream, UnixStream},
     task::yield_now,
@@ -109,8 +109,11 @@ impl Connection {
     }
 
     /// Runs `future` while the connection moves its bytes.
-    pub async fn drive<F: Future>(&mut self, future: F) -> F::Output {
-        self.driver.drive(&self.gate, future).await
+    pub fn drive<'a, F: Future>(
+        &'a mut self,
+        future: Pin<&'a mut F>,
+    ) -> impl Future<Output = F::Output> + 'a {
+        self.driver.drive(&self.gate, future)
     }
 
     /// The parts, to send with the one while the other is driven.
