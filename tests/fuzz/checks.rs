@@ -68,6 +68,10 @@ fn decode(pieces: &[&[u8]], limit: usize) -> Vec<Seen> {
     let mut decoder = SseDecoder::with_limit(limit);
     let mut seen = Vec::new();
     for piece in pieces {
+        if let Some(event) = decoder.take_whole(piece) {
+            seen.push(Some((event.name.to_owned(), event.data.to_owned(), event.terminated)));
+            continue;
+        }
         decoder.push(piece);
         while let Some(event) = decoder.next_event() {
             seen.push(event.ok().map(|event| (event.name.to_owned(), event.data.to_owned(), true)));

@@ -142,6 +142,9 @@ impl Follower {
                 Err(bad(format!("the body is larger than {limit} bytes")))
             }
             Form::Events(decoder) => {
+                if let Some(event) = decoder.take_whole(bytes) {
+                    return self.state.event(event.name, event.data, at, read, self.limits, trace);
+                }
                 decoder.push(bytes);
                 while let Some(event) = decoder.next_event() {
                     let event = event.map_err(|error| bad(error.to_string()))?;

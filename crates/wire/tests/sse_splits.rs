@@ -10,6 +10,10 @@ fn decode(pieces: &[&[u8]], limit: usize) -> Vec<Seen> {
     let mut decoder = SseDecoder::with_limit(limit);
     let mut seen = Vec::new();
     for piece in pieces {
+        if let Some(event) = decoder.take_whole(piece) {
+            seen.push(Some((event.name.to_owned(), event.data.to_owned(), event.terminated)));
+            continue;
+        }
         decoder.push(piece);
         while let Some(event) = decoder.next_event() {
             seen.push(
@@ -58,6 +62,9 @@ fn reference(bytes: &[u8]) -> Vec<Seen> {
 
 fn fragment() -> impl Strategy<Value = Vec<u8>> {
     let parts: &[&[u8]] = &[
+        b"data: whole\n\n",
+        b"data:\n\n",
+        b"data: a\rb\n\n",
         b"data: ",
         b"data:",
         b"data",
@@ -99,8 +106,11 @@ proptest! {
         let want = reference(&bytes);
         prop_assert_eq!(decode(&pieces, 1 << 20), want.clone());
         let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        let whole: Vec<&[u8]> = fragments.iter().map(Vec::as_slice).collect();
+        prop_assert_eq!(decode(&whole, 1 << 20), want.clone());
         prop_assert_eq!(decode(&single, 1 << 20), want);
         for limit in [0, 5, 12] {
+            prop_assert_eq!(decode(&whole, limit), decode(&[&bytes], limit));
             prop_assert_eq!(decode(&pieces, limit), decode(&[&bytes], limit));
             prop_assert_eq!(decode(&single, limit), decode(&[&bytes], limit));
         }

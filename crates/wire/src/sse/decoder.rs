@@ -100,6 +100,21 @@ impl SseDecoder {
         }
     }
 
+    /// The event of a piece that is just one, `data: …` and a blank line, with nothing else pending: what servers that flush
+    /// each token send. Such a piece is read in place. `None` takes nothing: [`Self::push`] the piece.
+    pub fn take_whole<'a>(&mut self, piece: &'a [u8]) -> Option<SseEvent<'a>> {
+        let line = piece.strip_suffix(b"\n\n")?;
+        let value = line.strip_prefix(b"data:")?;
+        self.forget_handed_out();
+        let rest = self.at_start || self.skipping || self.event < self.buffer.len();
+        let fields = self.first.is_some() || self.is_joined || !self.name.is_empty();
+        if rest || fields || piece.len() > self.limit || memchr2(b'\n', b'\r', value).is_some() {
+            return None;
+        }
+        let data = std::str::from_utf8(value.strip_prefix(b" ").unwrap_or(value)).ok()?;
+        Some(SseEvent { name: "", data, terminated: true })
+    }
+
     /// Takes the next bytes of the stream. Call [`Self::next_event`] until it gives `None` after each piece.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.event == self.buffer.len() {
