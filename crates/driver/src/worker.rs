@@ -6,7 +6,9 @@ use crate::{
     user::User,
 };
 use plimsoll_transport::{Clock, Dial, Head, Limits};
-use std::{cell::RefCell, convert::Infallible, future::Future, rc::Rc, sync::Arc, thread, time::Duration};
+use std::{
+    cell::RefCell, convert::Infallible, future::Future, mem, rc::Rc, sync::Arc, thread, time::Duration,
+};
 use tokio::{
     runtime::{Builder, LocalOptions},
     sync::Barrier,
@@ -157,8 +159,24 @@ async fn open_loop<S: Supply + 'static>(
     open::run(Rc::clone(site), Rc::new(RefCell::new(pool)), pacer).await
 }
 
+/// Stops the others when a worker fails or panics.
+struct Alarm<'a>(&'a Stop);
+
+impl Alarm<'_> {
+    /// What `work` gives; sets the stop unless it is Ok.
+    fn watch(self, work: impl FnOnce() -> Result<(), DriverError>) -> Result<(), DriverError> {
+        work().inspect(|()| mem::forget(self))
+    }
+}
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
 /// Runs a whole level on `workers` threads, each with a runtime of its own. `supply` makes the supply of each.
-/// A worker that fails sets `stop`, so that the others do not wait for it.
+/// A worker that fails or panics sets `stop`, so that the others do not wait for it.
 pub fn run_level<S: Supply + 'static>(
     workers: u32,
     stop: &Stop,
@@ -172,7 +190,7 @@ pub fn run_level<S: Supply + 'static>(
         for number in 0..workers {
             let (make, supply, ready) = (&make, &supply, Arc::clone(&ready));
             let run = move || work(make(number, ready), supply(number));
-            let body = move || run().inspect_err(|_| stop.set());
+            let body = move || Alarm(stop).watch(run);
             let thread = thread::Builder::new()
                 .name(format!("plimsoll-worker-{number}"))
                 .spawn_scoped(scope, body)
@@ -180,10 +198,11 @@ pub fn run_level<S: Supply + 'static>(
                 .map_err(|error| DriverError::new(format!("no thread for worker {number}: {error}")))?;
             threads.push(thread);
         }
-        for thread in threads {
-            thread.join().map_err(|_| DriverError::new("a worker ended abnormally"))??;
-        }
-        Ok(())
+        // Every thread is joined whatever the others gave: the scope panics over a panic that nobody has taken.
+        let ended = threads.into_iter().map(|thread| {
+            thread.join().unwrap_or_else(|_| Err(DriverError::new("a worker ended abnormally")))
+        });
+        ended.fold(Ok(()), Result::and)
     })
 }
 
