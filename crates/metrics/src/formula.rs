@@ -66,13 +66,13 @@ const FORMULAS: &[Formula] = &[
     ),
     formula(
         "cycle_client",
-        "C - in_flight",
-        "cycle budget C = client + network + queue + service: slots not in flight",
+        "C - in_flight - Σ |[sent - connect - tls, sent] ∩ [t0, t1)| / (t1 - t0)",
+        "cycle budget C = client + network + queue + service: slots neither in flight nor waiting for a new connection",
     ),
     formula(
         "cycle_network",
-        "in_flight - queue - service",
-        "cycle budget: between client and engine (network, front end, tokenizer), and the error of the others",
+        "C - cycle_client - queue - service",
+        "cycle budget: between client and engine (connecting, network, front end, tokenizer), and the error of the others",
     ),
     formula(
         "cycle_queue",

@@ -34,6 +34,8 @@ pub(crate) struct Measured<'a> {
 pub(crate) struct Inside {
     pub output: Output,
     pub in_flight: f64,
+    /// Requests that waited for a new connection, on average.
+    pub connecting: f64,
     pub little_gap: Option<f64>,
     pub server: ServerLoad,
 }
@@ -51,6 +53,7 @@ pub(crate) fn measure<'a>(level: LevelRecords<'a>, run: &RunData, targets: &Targ
         Inside {
             output: throughput::output(window, &level.requests),
             in_flight,
+            connecting: throughput::connecting(window, &level.requests),
             little_gap: throughput::little_gap(window, &level.requests, in_flight),
             server: ServerLoad::read(targets, window, &Busy::of(&level)),
         }
@@ -62,7 +65,7 @@ pub(crate) fn measure<'a>(level: LevelRecords<'a>, run: &RunData, targets: &Targ
         }
         Some(inside) => {
             let grew = arriving.is_some_and(|arriving| arriving.grew);
-            Budget::of(level.level, inside.in_flight, &inside.server, grew)
+            Budget::of(level.level, inside.in_flight, inside.connecting, &inside.server, grew)
         }
         None => Err(NO_WINDOW.to_owned()),
     };

@@ -2,7 +2,7 @@
 
 use crate::summary::Window;
 use crate::timing::bears_tokens;
-use plimsoll_record::{Nanos, RequestRecord};
+use plimsoll_record::{FailureKind, Nanos, RequestRecord};
 
 /// Output tokens that arrived inside a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -91,6 +91,35 @@ pub(crate) fn in_flight(window: Window, requests: &[&RequestRecord]) -> f64 {
     inside as f64 / (window.close_ns - window.open_ns).0 as f64
 }
 
+/// Requests that waited for a new connection on average: `Σ |[sent - connect - tls, sent] ∩ [t0, t1)| / (t1 - t0)`, and all
+/// of `[due, end]` where none could be made. Nothing of a redirected request: its connection may be that of a later hop.
+pub(crate) fn connecting(window: Window, requests: &[&RequestRecord]) -> f64 {
+    let inside: u128 = requests
+        .iter()
+        .filter_map(|request| connection(request))
+        .map(|(from, to)| u128::from(window.overlap(from, to)))
+        .sum();
+    inside as f64 / (window.close_ns - window.open_ns).0 as f64
+}
+
+/// From when to when a request waited for its connection. It is sent as soon as that is made.
+fn connection(request: &RequestRecord) -> Option<(Nanos, Nanos)> {
+    let due = request.due_ns;
+    match (request.sent_ns, request.outcome.failure()) {
+        (Some(sent), _) if request.redirects == 0 => {
+            let took = request.conn.connect_ns? + request.conn.tls_ns.unwrap_or_default();
+            Some((sent.since(took).max(due), sent))
+        }
+        // Without a cap or attempts before it, what kept it from being sent was its connection.
+        (None, Some(FailureKind::Connect | FailureKind::Timeout))
+            if !request.capped && request.retries == 0 =>
+        {
+            Some((due, request.end_ns))
+        }
+        _ => None,
+    }
+}
+
 /// Most requests in flight at once inside the window. A request that ends where another begins is over before.
 pub(crate) fn peak_in_flight(window: Window, requests: &[&RequestRecord]) -> u64 {
     let mut edges: Vec<(Nanos, i64)> = Vec::with_capacity(2 * requests.len());
@@ -130,7 +159,7 @@ pub(crate) fn little_gap(window: Window, requests: &[&RequestRecord], in_flight:
 mod tests {
     use super::*;
     use crate::testing::{Request, ms};
-    use plimsoll_record::{FailureKind, Outcome};
+    use plimsoll_record::Outcome;
     use proptest::prelude::*;
 
     fn window(open: u64, close: u64) -> Window {
@@ -152,6 +181,34 @@ mod tests {
         assert!(little_gap(window(0, 8), &requests, 12.0 / 8.0).unwrap() < 1e-12);
         let touching = stays(&[(0, 1), (1, 2)]);
         assert_eq!(peak_in_flight(window(0, 7), &touching.iter().collect::<Vec<_>>()), 1);
+    }
+
+    #[test]
+    fn connecting_is_what_a_request_waited_for_its_connection() {
+        let made = |change: &dyn Fn(&mut RequestRecord)| {
+            let mut record = Request::new(0).end(100).build();
+            record.sent_ns = Some(ms(50));
+            (record.conn.connect_ns, record.conn.tls_ns) = (Some(ms(10)), Some(ms(20)));
+            change(&mut record);
+            connecting(window(0, 100), &[&record])
+        };
+        let share =
+            |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        share(made(&|_| {}), 0.3);
+        share(made(&|record| record.conn.tls_ns = None), 0.1);
+        share(made(&|record| record.conn.connect_ns = None), 0.0);
+        // No longer than the request itself; nothing of the wait for another hop's connection.
+        share(made(&|record| record.due_ns = ms(40)), 0.1);
+        share(made(&|record| record.redirects = 1), 0.0);
+        let unsent = |record: &mut RequestRecord, kind| {
+            (record.sent_ns, record.conn.connect_ns) = (None, None);
+            record.outcome = Outcome::Failed { kind, message: String::new() };
+        };
+        share(made(&|record| unsent(record, FailureKind::Connect)), 1.0);
+        share(made(&|record| unsent(record, FailureKind::Timeout)), 1.0);
+        share(made(&|record| unsent(record, FailureKind::Cancelled)), 0.0);
+        let record = Request::new(0).end(100).build();
+        share(connecting(window(0, 100), &[&record]), 0.0);
     }
 
     #[test]

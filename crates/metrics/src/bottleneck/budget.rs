@@ -26,11 +26,14 @@ impl Basis {
     }
 }
 
-/// Where the requests are on average; the parts sum to the concurrency, in an open loop to the requests in flight.
+/// Where the requests are on average; the parts sum to the concurrency, in an open loop to the requests under way.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Budget {
     pub level: Level,
-    pub in_flight: f64,
+    /// In flight, or waiting for a new connection.
+    pub under_way: f64,
+    /// Of these, waiting for a new connection: its time is the network's, not a gap of the client.
+    pub connecting: f64,
     /// None in an open loop, which has no slots.
     pub client: Option<f64>,
     pub network: f64,
@@ -49,7 +52,13 @@ pub(crate) struct Budget {
 
 impl Budget {
     /// While a backlog grows (`grew`) the histograms do not count: what waits now is booked when it ends.
-    pub fn of(level: Level, in_flight: f64, server: &ServerLoad, grew: bool) -> Result<Self, String> {
+    pub fn of(
+        level: Level,
+        in_flight: f64,
+        connecting: f64,
+        server: &ServerLoad,
+        grew: bool,
+    ) -> Result<Self, String> {
         let gauges = &server.gauges;
         let (service, queue, basis, n) = match (
             &server.running,
@@ -81,8 +90,9 @@ impl Budget {
                 ));
             }
         };
-        let network = in_flight - queue - service;
-        let whole = level.concurrency().map_or(in_flight.max(1.0), f64::from);
+        let under_way = in_flight + connecting;
+        let network = under_way - queue - service;
+        let whole = level.concurrency().map_or(under_way.max(1.0), f64::from);
         if network < -NETWORK * whole {
             return Err(format!(
                 "the server held {:.2} requests on average, this client only {in_flight:.2} in flight: other traffic, or a window too short for requests of this length",
@@ -91,8 +101,9 @@ impl Budget {
         }
         Ok(Self {
             level,
-            in_flight,
-            client: level.concurrency().map(|slots| f64::from(slots) - in_flight),
+            under_way,
+            connecting,
+            client: level.concurrency().map(|slots| f64::from(slots) - under_way),
             network,
             queue,
             service,
@@ -111,9 +122,9 @@ impl Budget {
         self.running_max.unwrap_or(0.0).max(self.service)
     }
 
-    /// What the parts sum to: the slots, or the requests in flight of an open loop.
+    /// What the parts sum to: the slots, or the requests under way of an open loop.
     pub fn whole(&self) -> f64 {
-        self.level.concurrency().map_or(self.in_flight, f64::from)
+        self.level.concurrency().map_or(self.under_way, f64::from)
     }
 
     /// The parts by name.

@@ -1,8 +1,9 @@
 //! What the limit was: where the requests spend their time.
 //!
-//! In a closed loop a slot is at each moment with the client (not in flight), between client and engine, in the server's
-//! queue, or being served; time averages of the four sum to the concurrency. In an open loop there are no slots: the last
-//! three sum to the requests in flight, and what shows a limit is a backlog that grows.
+//! In a closed loop a slot is at each moment with the client (not in flight), between client and engine (waiting for a new
+//! connection, too), in the server's queue, or being served; time averages of the four sum to the concurrency. In an open
+//! loop there are no slots: the last three sum to the requests in flight or waiting for a connection, and what shows a
+//! limit is a backlog that grows.
 
 mod budget;
 mod kind;
@@ -125,7 +126,8 @@ mod tests {
     fn budget(level: u32, in_flight: f64, running: f64, waiting: f64) -> Budget {
         Budget {
             level: level.into(),
-            in_flight,
+            under_way: in_flight,
+            connecting: 0.0,
             client: Some(f64::from(level) - in_flight),
             network: in_flight - running - waiting,
             queue: waiting,

@@ -7,6 +7,9 @@ use crate::summary::BottleneckKind;
 use crate::words;
 use plimsoll_record::Level;
 
+/// Less is 0.00 in print.
+const SHOWN: f64 = 0.005;
+
 pub(super) fn of_level(of: &Evidence<'_>, budget: &Budget, kind: BottleneckKind) -> String {
     let level = of.level;
     let shares: Vec<String> = budget
@@ -45,15 +48,21 @@ pub(super) fn of_level(of: &Evidence<'_>, budget: &Budget, kind: BottleneckKind)
 
 /// What is outside of the server's engine.
 fn outside(budget: &Budget) -> String {
-    match budget.client {
+    let between = match budget.client {
         Some(client) => format!(
             "of {} slots the client held {client:.2} back and {:.2} were between client and engine",
             budget.level, budget.network
         ),
         None => format!(
             "of {:.2} requests in flight {:.2} were between client and engine",
-            budget.in_flight, budget.network
+            budget.under_way, budget.network
         ),
+    };
+    match budget.connecting {
+        connecting if connecting >= SHOWN => {
+            format!("{between}, {connecting:.2} of them waiting for a new connection")
+        }
+        _ => between,
     }
 }
 

@@ -65,7 +65,7 @@ fn inside_window(checks: &mut Checks, measured: &Measured<'_>, inside: &Inside, 
                 "in_flight_low",
                 performance(),
                 format!(
-                    "Only {:.2} of {slots} requests were in flight on average, so the numbers do not describe {slots}. Failures, a slow client or a limit on connections; see the bottleneck.",
+                    "Only {:.2} of {slots} requests were in flight on average, so the numbers do not describe {slots}. Failures, a slow client, a limit on connections or the making of new ones; see the bottleneck.",
                     inside.in_flight
                 ),
             )

@@ -59,6 +59,26 @@ fn a_client_that_leaves_gaps_is_the_limit() {
 }
 
 #[test]
+fn the_making_of_connections_is_no_gap_of_the_client() {
+    let mut run = run(&[1, 5], 1000);
+    for request in &mut run.requests {
+        request.due_ns = request.due_ns - ms(1000);
+        (request.conn.connect_ns, request.conn.tls_ns) = (Some(ms(400)), Some(ms(600)));
+    }
+    let summary = summarize(&run);
+    let verdict = &summary.bottleneck;
+    assert_eq!(verdict.kind, BottleneckKind::Network, "{}", verdict.text);
+    // A slot makes a connection for one of the 2 s of its cycle.
+    assert!(near(value(&summary, 1, "cycle_client"), 0.0, 0.01), "{:?}", value(&summary, 1, "cycle_client"));
+    assert!(
+        near(value(&summary, 1, "cycle_network"), 0.5, 0.02),
+        "{:?}",
+        value(&summary, 1, "cycle_network")
+    );
+    assert!(verdict.text.contains("of them waiting for a new connection"), "{}", verdict.text);
+}
+
+#[test]
 fn other_traffic() {
     let mut run = run(&[1, 2], 0);
     for sample in run.samples.iter_mut().skip(100) {
