@@ -1,5 +1,6 @@
 //! What an open loop needs: its schedule, its connections, and how far its backlog may grow.
 
+use crate::SweepError;
 use plimsoll_driver::{LevelPlan, Load, OpenLoop};
 use plimsoll_record::{ClientLimits, Plan, Rate};
 use plimsoll_workload::{ArrivalTimes, WorkloadError};
@@ -28,6 +29,22 @@ impl Room {
         let connections = files.min(limits.ports_allowed.unwrap_or(u64::MAX));
         Self(u32::try_from(connections).unwrap_or(MOST).clamp(1, MOST))
     }
+
+    /// An error that names both numbers where a plan's `cap` on requests in flight is beyond what can be held: a lower one
+    /// would be another load than asked for.
+    pub fn hold(self, cap: Option<u32>, limits: &ClientLimits) -> Result<Self, SweepError> {
+        let Some(cap) = cap.filter(|cap| *cap > self.0) else { return Ok(self) };
+        let told = |name: &str, allowed: Option<u64>| allowed.map(|n| format!("{n} {name}"));
+        let by = [told("open files", limits.files_allowed), told("local ports", limits.ports_allowed)];
+        let by: Vec<String> = by.into_iter().flatten().collect();
+        Err(SweepError::usage(format!(
+            "--cap: {cap} requests in flight need as many connections to each server, and this process can hold {} ({}); \
+             raise the limit (`ulimit -n`, net.ipv4.ip_local_port_range), or give at most --cap {}",
+            self.0,
+            by.join(", "),
+            self.0
+        )))
+    }
 }
 
 /// The open loop of a level, when one request takes about `typical`.
@@ -48,9 +65,8 @@ pub fn open_loop(
     let wanted = (2.0 * busy + 4.0 * busy.sqrt() + 4.0).min(MOST_OPENED).ceil() as u32;
     // With a cap, files bound what is in flight, and only memory bounds the line.
     let most_unfinished = if plan.cap.is_some() { MOST } else { room };
-    let cap = plan.cap.map(|cap| cap.min(room));
-    let connections = wanted.min(room).min(cap.unwrap_or(u32::MAX));
-    Ok(OpenLoop { rate, times, cap, connections, most_unfinished })
+    let connections = wanted.min(room).min(plan.cap.unwrap_or(u32::MAX));
+    Ok(OpenLoop { rate, times, cap: plan.cap, connections, most_unfinished })
 }
 
 /// How many requests of a stream each worker should have ready beyond a few: twice the connections, and a second's
@@ -79,6 +95,20 @@ mod tests {
         assert_eq!(room(Some(1024), Some(100), false, 1), 100);
         assert_eq!(room(Some(10), None, false, 1), 1);
         assert_eq!(room(None, None, false, 1), MOST);
+    }
+
+    #[test]
+    fn a_cap_beyond_the_room_is_refused_with_both_numbers() {
+        let limits =
+            ClientLimits { files_allowed: Some(1024), ports_allowed: Some(5000), ..ClientLimits::default() };
+        let room = Room::of(&limits, false, 1, 2);
+        for cap in [None, Some(1), Some(944)] {
+            assert_eq!(room.hold(cap, &limits).unwrap(), room, "{cap:?}");
+        }
+        let error = room.hold(Some(945), &limits).unwrap_err().to_string();
+        for part in ["--cap: 945 ", "can hold 944 (1024 open files, 5000 local ports)", "ulimit -n"] {
+            assert!(error.contains(part), "{error}");
+        }
     }
 
     #[test]

@@ -41,6 +41,24 @@ fn two_workers_send_the_schedule_of_one() {
     assert!(both.iter().all(|record| u64::from(record.worker) == record.id % 2), "dealt by number");
 }
 
+#[test]
+fn a_cap_that_this_process_cannot_hold_is_refused_before_the_start() {
+    let out = TempDir::new("cap");
+    let swept = |cap: &str| {
+        let load = ["--rate", "5", "--requests", "5", "--warmup", "0", "--output-tokens", "4", "--cap", cap];
+        let args = [&["sweep", "--out", out.str()][..], &load].concat();
+        Program::in_shell("ulimit -n 160", &args).run()
+    };
+    let room = (160 - 64 - 8) / 2;
+    let refused = swept(&(room + 1).to_string());
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    for part in [format!("--cap: {} requests", room + 1), format!("can hold {room} (160 open files")] {
+        assert!(refused.stderr.contains(&part), "{}", refused.stderr);
+    }
+    let held = swept(&room.to_string());
+    assert_eq!(held.code, Some(0), "{held:?}");
+}
+
 /// The limit on open files leaves room for few connections, and the server is far too slow for either rate.
 #[test]
 fn a_server_that_does_not_keep_up_ends_the_level_with_an_explanation() {

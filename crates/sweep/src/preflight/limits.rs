@@ -15,7 +15,7 @@ const SPARE: u64 = 64;
 /// Open files of a worker's runtime.
 const WORKER: u64 = 8;
 
-/// Open files that an open loop is given, if they may be had: what it needs is known only afterwards.
+/// Open files that an open loop is given at least, if they may be had: what it needs is known only afterwards.
 const MOST_OPEN: u64 = 40_000;
 
 /// Raises this process's limit on open files to `wanted`, or as far as it may be, and tells what it is then.
@@ -46,7 +46,8 @@ pub struct Need {
     files: u64,
     /// Local ports, by server address.
     ports: BTreeMap<SocketAddr, u64>,
-    /// An open loop may need more: then files are raised as far as they may be.
+    /// Open files to have if they may be had: an open loop may need more than by its rate.
+    wished: u64,
     open: bool,
 }
 
@@ -65,15 +66,20 @@ impl Need {
             *ports.entry(address).or_insert(0) += connections;
         }
         // A user of the load keeps a connection to each server.
-        let connections = connections * servers.len().max(1) as u64;
-        let files = ends * connections + SPARE + servers.len() as u64 + WORKER * u64::from(plan.workers);
-        Self { level, connections, files, ports, open: level.is_open_loop() }
+        let each = servers.len().max(1) as u64;
+        let files = |connections: u64| {
+            ends * each * connections + SPARE + servers.len() as u64 + WORKER * u64::from(plan.workers)
+        };
+        let (open, needed) = (level.is_open_loop(), files(connections));
+        let most = files(plan.cap.unwrap_or_default().into()).max(MOST_OPEN);
+        let wished = if open { needed.max(most) } else { needed };
+        Self { level, connections: each * connections, files: needed, ports, wished, open }
     }
 
     /// Raises this process's limit on open files as far as the plan needs, and tells what is needed and allowed. An error
     /// says what it should be.
     pub fn ensure(&self, ports: &Ports) -> Result<ClientLimits, SweepError> {
-        let files_allowed = self.raise_files();
+        let files_allowed = raise_files(self.wished);
         if files_allowed.is_some_and(|allowed| allowed < self.files) {
             return Err(SweepError::usage(self.too_few_files(files_allowed.unwrap_or_default())));
         }
@@ -102,11 +108,6 @@ impl Need {
             }
         }
         Ok(limits)
-    }
-
-    /// The limit on open files afterwards; absent: none.
-    fn raise_files(&self) -> Option<u64> {
-        raise_files(if self.open { self.files.max(MOST_OPEN) } else { self.files })
     }
 
     fn flag(&self) -> &'static str {
@@ -156,7 +157,7 @@ mod tests {
     fn need(files: u64, ports: u64) -> Need {
         let server = "127.0.0.1:9".parse().unwrap();
         let ports = BTreeMap::from([(server, ports)]);
-        Need { level: Level::Concurrency(9), connections: 9, files, ports, open: false }
+        Need { level: Level::Concurrency(9), connections: 9, files, ports, wished: files, open: false }
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub use way::Way;
 use crate::{
     Link, Observer, Resolved, SweepError, SweepEvent,
     host::Ports,
+    open_loop::Room,
     template::{Form, Template},
 };
 use plimsoll_driver::Target;
@@ -95,7 +96,9 @@ pub async fn look(
     let limits = if target.dial.is_memory() {
         ClientLimits::default()
     } else {
-        limits::Need::of(resolved, link, &servers, found.duration).ensure(&Ports::now())?
+        let limits = limits::Need::of(resolved, link, &servers, found.duration).ensure(&Ports::now())?;
+        Room::of(&limits, plan.url.is_empty(), targets.len(), plan.workers).hold(plan.cap, &limits)?;
+        limits
     };
     if plan.insecure {
         let note =
