@@ -12,6 +12,7 @@ pub const BACKOFF: (Duration, Duration) = (Duration::from_millis(10), Duration::
 #[derive(Debug, Default)]
 pub struct Attempts {
     count: u32,
+    unsent: u32,
     reasons: BTreeMap<String, u32>,
     advice: Option<u32>,
 }
@@ -20,6 +21,11 @@ impl Attempts {
     /// How many.
     pub const fn count(&self) -> u32 {
         self.count
+    }
+
+    /// Of these, the ones of which nothing was sent.
+    pub const fn unsent(&self) -> u32 {
+        self.unsent
     }
 
     /// How long to wait before one more attempt; `None`: the request has ended.
@@ -36,6 +42,7 @@ impl Attempts {
     /// Another attempt will follow this one.
     pub fn note(&mut self, trace: &Trace) {
         self.count += 1;
+        self.unsent += u32::from(trace.sent.is_none());
         self.advice = trace.retry_after_s.or(self.advice);
         let kind = trace.outcome.as_ref().and_then(Outcome::failure).unwrap_or(FailureKind::Truncated);
         let reason = match trace.http_status {
@@ -94,6 +101,15 @@ mod tests {
         assert!(!waits(&Trace { outcome: Some(Outcome::Ok), ..Trace::default() }, 1));
         let begun = Trace { first_event: Some(Nanos(1)), ..failed(FailureKind::Reset, Some(200)) };
         assert!(!waits(&begun, 1), "a part of the answer has come");
+    }
+
+    #[test]
+    fn attempts_that_met_no_connection_were_not_sent() {
+        let mut attempts = Attempts::default();
+        attempts.note(&failed(FailureKind::Connect, None));
+        attempts.note(&Trace { sent: Some(Nanos(1)), ..failed(FailureKind::Reset, None) });
+        attempts.note(&failed(FailureKind::Timeout, None));
+        assert_eq!((attempts.count(), attempts.unsent()), (3, 2));
     }
 
     #[test]

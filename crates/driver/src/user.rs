@@ -134,10 +134,10 @@ impl<S: Supply> User<S> {
         // The slot is free when the answer's end was read, so that this client's own delays count as such; a body that
         // lingers after the answer holds it longer.
         let freed = if slot.is_open() { end } else { clock.now() };
-        let retries = attempts.count();
+        let (retries, unsent) = (attempts.count(), attempts.unsent());
         attempts.close(&mut trace);
         let mut record = self.record(phase, &prepared, due, end, trace);
-        record.retries = retries;
+        (record.retries, record.unsent_retries) = (retries, unsent);
         (record, freed)
     }
 
@@ -195,6 +195,7 @@ impl<S: Supply> User<S> {
             http_status: trace.http_status,
             retry_after_s: trace.retry_after_s,
             retries: 0,
+            unsent_retries: 0,
             redirects: trace.redirects,
             conn: trace.conn,
             client_lag_ns: trace.client_lag,

@@ -108,6 +108,7 @@ fn request(level: u32, id: u64, phase: Phase, due_ms: u64, begins_ms: u64) -> Re
         capped: false,
         retry_after_s: None,
         retries: 0,
+        unsent_retries: 0,
         redirects: 0,
         kernel_lag_ns: None,
         encoding: None,

@@ -42,6 +42,7 @@ impl Request {
             capped: false,
             retry_after_s: None,
             retries: 0,
+            unsent_retries: 0,
             redirects: 0,
             kernel_lag_ns: None,
             encoding: None,

@@ -46,7 +46,7 @@ fn event() -> impl Strategy<Value = StreamEvent> {
 prop_compose! {
     fn request()(
         (level, repeat, id, slot) in (level(), 0_u32..2, any::<u64>(), any::<u32>()),
-        (target, capped, kernel_lag_ns, retries, retry_after_s) in (of(0_u32..3), any::<bool>(), of(stamp()), count(), of(count())),
+        (target, capped, kernel_lag_ns, retries, unsent_retries, retry_after_s) in (of(0_u32..3), any::<bool>(), of(stamp()), count(), count(), of(count())),
         (tls_ns, redirects, http_status) in (of(stamp()), count(), of(any::<u16>())),
         phase in select(vec![Phase::Measure, Phase::Measure, Phase::Warmup, Phase::Filler]),
         (due_ns, sent_ns, first_token_ns, last_token_ns) in (stamp(), of(stamp()), of(stamp()), of(stamp())),
@@ -64,7 +64,7 @@ prop_compose! {
             schema: RECORD_SCHEMA, id, level, repeat, phase, worker: 0, slot, due_ns, sent_ns, head_ns: None,
             first_event_ns: first_token_ns, first_token_ns, last_token_ns, end_ns, events, input_tokens,
             cached_tokens: None, output_tokens, token_source, asked_input_tokens, max_tokens: 10,
-            finish_reason: None, http_status, target, capped, retry_after_s, retries, redirects, kernel_lag_ns, encoding: None, conn: Connection { reused: false, connect_ns, tls_ns }, client_lag_ns,
+            finish_reason: None, http_status, target, capped, retry_after_s, retries, unsent_retries, redirects, kernel_lag_ns, encoding: None, conn: Connection { reused: false, connect_ns, tls_ns }, client_lag_ns,
             malformed, outcome, text: String::new(), text_cut: false,
         }
     }

@@ -76,6 +76,9 @@ pub struct RequestRecord {
     /// Attempts before this one that failed and were repeated, as the plan asked for. Their time counts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retries: u32,
+    /// Of `retries`, those that were never sent, for example because no connection was made.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unsent_retries: u32,
     /// Redirects that were followed, as the plan asked for. Their time counts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub redirects: u32,

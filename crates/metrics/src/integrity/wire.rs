@@ -26,10 +26,12 @@ pub(super) fn check(checks: &mut Checks, run: &RunData) {
 
 fn retries(run: &RunData) -> Option<String> {
     let retried = run.requests.iter().filter(|request| request.retries > 0).count();
-    let posts: u64 = run.requests.iter().map(|r| u64::from(r.retries) + u64::from(r.sent_ns.is_some())).sum();
+    // Attempts that met no connection sent nothing.
+    let sent = |r: &RequestRecord| r.retries.saturating_sub(r.unsent_retries);
+    let posts: u64 = run.requests.iter().map(|r| u64::from(sent(r)) + u64::from(r.sent_ns.is_some())).sum();
     (run.plan.retries > 0 || retried > 0).then(|| {
         format!(
-            "Retries are on: {retried} of {} requests were sent again, {posts} POSTs in all. The time of failed attempts is part of a request's latency; failure counts are of requests, not of attempts.",
+            "Retries are on: {retried} of {} requests were tried again, {posts} POSTs in all. The time of failed attempts is part of a request's latency; failure counts are of requests, not of attempts.",
             run.requests.len()
         )
     })

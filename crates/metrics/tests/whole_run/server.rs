@@ -159,6 +159,7 @@ fn request(level: Level, slot: u32, id: u64, phase: Phase, due: u64, begins: u64
         capped: false,
         retry_after_s: None,
         retries: 0,
+        unsent_retries: 0,
         redirects: 0,
         kernel_lag_ns: None,
         encoding: None,

@@ -29,7 +29,7 @@ fn options_that_bear_on_every_number() {
     let total = run.requests.len();
     run.plan.insecure = true;
     run.plan.retries = 2;
-    run.requests[3].retries = 2;
+    (run.requests[3].retries, run.requests[3].unsent_retries) = (3, 1);
     run.requests[4].redirects = 1;
     run.requests[5].encoding = Some("gzip".to_owned());
     for (index, status, advice) in [(6, 429, 3), (7, 503, 30), (8, 429, 1)] {
@@ -44,7 +44,7 @@ fn options_that_bear_on_every_number() {
     assert!(text(&run, "tls_not_verified").contains("--insecure"));
     let posts = total + 2;
     assert!(
-        text(&run, "retries_on").contains(&format!("1 of {total} requests were sent again, {posts} POSTs"))
+        text(&run, "retries_on").contains(&format!("1 of {total} requests were tried again, {posts} POSTs"))
     );
     assert!(text(&run, "redirects_followed").contains(&format!("1 of {total} requests, 1.00 hops each")));
     assert!(text(&run, "proxy").contains("http://p:3128"));
