@@ -206,6 +206,7 @@ impl<S: Supply> User<S> {
                 kind: FailureKind::Truncated,
                 message: "the response ended without a result".to_owned(),
             }),
+            time_limit: trace.time_limit,
             text: trace.text,
             text_cut: trace.text_cut,
         }

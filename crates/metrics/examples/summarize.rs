@@ -116,6 +116,7 @@ fn request(level: u32, id: u64, phase: Phase, due_ms: u64, begins_ms: u64) -> Re
         client_lag_ns: Nanos::ZERO,
         malformed: 0,
         outcome: Outcome::Ok,
+        time_limit: None,
         text: String::new(),
         text_cut: false,
     }

@@ -62,7 +62,8 @@ pub struct LevelSummary {
     pub n: u64,
     /// Of these, complete ones.
     pub ok: u64,
-    /// Of these, failures by kind; statuses other than 2xx by number, `http_429`.
+    /// Of these, failures by kind; statuses other than 2xx by number, `http_429`, time limits by name,
+    /// `timeout_connect`, `timeout_first_token`, `timeout_idle`, `timeout_total`.
     pub failures: BTreeMap<String, u64>,
     /// The numbers, by name; see [`Number::name`] for the list.
     pub numbers: Vec<Number>,

@@ -5,7 +5,7 @@ use crate::quantile::{ONE, interval_ranks, type7};
 use crate::stats::binomial::{lower_bound, upper_bound};
 use crate::summary::{Flag, Number};
 use crate::timing::Timing;
-use plimsoll_record::RequestRecord;
+use plimsoll_record::{FailureKind, RequestRecord};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -69,13 +69,15 @@ fn of_target(target: u32, requests: &[&RequestRecord], all: u64) -> TargetSummar
     }
 }
 
-/// Failures by kind; statuses apart, as 429 and 503 are other findings than 500.
+/// Failures by kind; statuses apart, as 429 and 503 are other findings than 500, and time limits, as a server that takes
+/// no connection is another finding than one that stalls.
 pub(crate) fn failures(requests: &[&RequestRecord]) -> BTreeMap<String, u64> {
     let mut failures = BTreeMap::new();
     for request in requests {
         let Some(kind) = request.outcome.failure() else { continue };
-        let name = match (kind, request.http_status) {
-            (plimsoll_record::FailureKind::HttpStatus, Some(status)) => format!("http_{status}"),
+        let name = match (kind, request.http_status, request.time_limit) {
+            (FailureKind::HttpStatus, Some(status), _) => format!("http_{status}"),
+            (FailureKind::Timeout, _, Some(limit)) => format!("timeout_{}", limit.name()),
             _ => kind.name().to_owned(),
         };
         *failures.entry(name).or_insert(0) += 1;
@@ -159,7 +161,7 @@ fn tokens(request: &RequestRecord) -> u64 {
 mod tests {
     use super::*;
     use crate::testing::Request;
-    use plimsoll_record::{FailureKind, Outcome};
+    use plimsoll_record::Outcome;
 
     /// `n` requests in turn to two targets; the second answers `slower` ms later.
     fn cohort(n: u32, slower: u64) -> Vec<RequestRecord> {

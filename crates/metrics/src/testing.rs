@@ -50,6 +50,7 @@ impl Request {
             client_lag_ns: Nanos::ZERO,
             malformed: 0,
             outcome: Outcome::Ok,
+            time_limit: None,
             text: String::new(),
             text_cut: false,
         })

@@ -65,7 +65,7 @@ prop_compose! {
             first_event_ns: first_token_ns, first_token_ns, last_token_ns, end_ns, events, input_tokens,
             cached_tokens: None, output_tokens, token_source, asked_input_tokens, max_tokens: 10,
             finish_reason: None, http_status, target, capped, retry_after_s, retries, unsent_retries, redirects, kernel_lag_ns, encoding: None, conn: Connection { reused: false, connect_ns, tls_ns }, client_lag_ns,
-            malformed, outcome, text: String::new(), text_cut: false,
+            malformed, outcome, time_limit: None, text: String::new(), text_cut: false,
         }
     }
 }

@@ -29,7 +29,7 @@ pub use length::{LengthError, LengthLaw};
 pub use level::{Level, LevelError, Rate};
 pub use lines::{BadLine, Lines, read_lines};
 pub use nanos::Nanos;
-pub use outcome::{FailureKind, Outcome};
+pub use outcome::{FailureKind, Outcome, TimeLimit};
 pub use phase::{FinishReason, Phase, PhaseEdge, PhaseMark};
 pub use plan::{Endpoint, HttpVersion, MockEngine, Plan, Redirects, SCRAPE_OFF};
 pub use request::{Connection, EventKind, RequestRecord, StreamEvent, TokenSource};

@@ -46,6 +46,33 @@ pub enum FailureKind {
     Cancelled,
 }
 
+/// The time limits of the client, told apart where one has passed ([`FailureKind::Timeout`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TimeLimit {
+    /// For a connection.
+    Connect,
+    /// From sending the request to its first token.
+    FirstToken,
+    /// Between two reads, from the first token on.
+    Idle,
+    /// For the whole.
+    Total,
+}
+
+impl TimeLimit {
+    /// The name as it stands in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::FirstToken => "first_token",
+            Self::Idle => "idle",
+            Self::Total => "total",
+        }
+    }
+}
+
 impl Outcome {
     /// True for [`Outcome::Ok`].
     pub const fn is_ok(&self) -> bool {

@@ -1,4 +1,4 @@
-use crate::{Level, Nanos, Outcome, Phase};
+use crate::{Level, Nanos, Outcome, Phase, TimeLimit};
 use serde::{Deserialize, Serialize};
 
 /// One line of `requests.jsonl`: one request, written when it ended. Raw stamps, so that any definition of a
@@ -99,6 +99,9 @@ pub struct RequestRecord {
     pub malformed: u32,
     /// How it ended.
     pub outcome: Outcome,
+    /// Where that is a time limit: which one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<TimeLimit>,
     /// The generated text, bounded to 64 KiB at a character boundary.
     pub text: String,
     /// True when `text` was cut.

@@ -1,4 +1,4 @@
-use plimsoll_record::FailureKind;
+use plimsoll_record::{FailureKind, TimeLimit};
 use std::{fmt, io};
 use thiserror::Error;
 
@@ -7,6 +7,7 @@ use thiserror::Error;
 #[error("{message}")]
 pub struct TransportError {
     kind: FailureKind,
+    time_limit: Option<TimeLimit>,
     usage: bool,
     message: String,
 }
@@ -15,6 +16,11 @@ impl TransportError {
     /// The kind of failure.
     pub const fn kind(&self) -> FailureKind {
         self.kind
+    }
+
+    /// The time limit that passed, if one did.
+    pub const fn time_limit(&self) -> Option<TimeLimit> {
+        self.time_limit
     }
 
     /// True when no connection could be made.
@@ -28,11 +34,11 @@ impl TransportError {
     }
 
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, usage: false, message: message.into() }
+        Self { kind, time_limit: None, usage: false, message: message.into() }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { kind: FailureKind::Connect, usage: true, message: message.into() }
+        Self { usage: true, ..Self::new(FailureKind::Connect, message) }
     }
 
     pub(crate) fn connect(address: impl fmt::Display, error: &io::Error) -> Self {
@@ -43,8 +49,8 @@ impl TransportError {
         Self::new(FailureKind::Connect, "the host name has no address")
     }
 
-    pub(crate) fn timeout(message: impl Into<String>) -> Self {
-        Self::new(FailureKind::Timeout, message)
+    pub(crate) fn timeout(limit: TimeLimit, message: impl Into<String>) -> Self {
+        Self { time_limit: Some(limit), ..Self::new(FailureKind::Timeout, message) }
     }
 
     /// From hyper, before (`head` false) or after the response's head.

@@ -213,7 +213,7 @@ impl Exchange<'_> {
 
     fn fail(&mut self, error: &TransportError, at: Instant) -> Next {
         self.trace.end = Some(self.clock.nanos(at));
-        self.trace.fail(error.kind(), error.to_string());
+        self.trace.fail_by(error);
         Next::Drop
     }
 }

@@ -2,7 +2,7 @@ use crate::{Dial, Head, TransportError, address::Address, connection::Connection
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
 use hyper::{Method, Request, Response, header::CONTENT_ENCODING};
-use plimsoll_record::FailureKind;
+use plimsoll_record::{FailureKind, TimeLimit};
 use std::{pin::pin, time::Duration};
 use tokio::time::{Instant, timeout};
 
@@ -56,7 +56,8 @@ pub async fn fetch(
     match timeout(limits.time, fetch_unbounded(dial, head, path, body, limits.body)).await {
         Ok(reply) => reply,
         Err(_) => {
-            Err(TransportError::timeout(format!("no complete answer from {path} within {:.1?}", limits.time)))
+            let message = format!("no complete answer from {path} within {:.1?}", limits.time);
+            Err(TransportError::timeout(TimeLimit::Total, message))
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use bytes::Bytes;
 use hyper::Request;
-use plimsoll_record::FailureKind;
+use plimsoll_record::{FailureKind, TimeLimit};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
@@ -48,9 +48,12 @@ impl Slot {
         let (own, whole) = (after(Instant::now(), connect), after(begun, total));
         let opened = timeout_at(own.min(whole), Connection::open(&self.dial)).await;
         let opened = opened.map_err(|_| {
-            let (limit, flag) =
-                if own <= whole { (connect, "--connect-timeout") } else { (total, "--timeout") };
-            TransportError::timeout(format!("no connection within {limit:?} ({flag})"))
+            let (which, limit, flag) = if own <= whole {
+                (TimeLimit::Connect, connect, "--connect-timeout")
+            } else {
+                (TimeLimit::Total, total, "--timeout")
+            };
+            TransportError::timeout(which, format!("no connection within {limit:?} ({flag})"))
         })?;
         self.connection = Some(opened?);
         self.served = 0;
@@ -85,7 +88,7 @@ impl Slot {
         let reused = trace.conn.reused;
         if let Err(error) = self.ready(watchdog.begun(), trace).await {
             trace.end = Some(clock.now());
-            trace.fail(error.kind(), error.to_string());
+            trace.fail_by(&error);
             return None;
         }
         if moved.is_some() {

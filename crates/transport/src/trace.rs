@@ -1,4 +1,5 @@
-use plimsoll_record::{Connection, FailureKind, Nanos, Outcome, StreamEvent};
+use crate::TransportError;
+use plimsoll_record::{Connection, FailureKind, Nanos, Outcome, StreamEvent, TimeLimit};
 use tokio::time::Instant;
 
 /// Turns the clock's instants into nanoseconds since the run's start.
@@ -82,6 +83,8 @@ pub struct Trace {
     pub text_cut: bool,
     /// How it ended; absent while it has not.
     pub outcome: Option<Outcome>,
+    /// Where it ended by a time limit: which one.
+    pub time_limit: Option<TimeLimit>,
 }
 
 impl Trace {
@@ -89,6 +92,14 @@ impl Trace {
     pub fn fail(&mut self, kind: FailureKind, message: impl Into<String>) {
         if self.outcome.is_none() {
             self.outcome = Some(Outcome::Failed { kind, message: message.into() });
+        }
+    }
+
+    /// The same with what an error tells.
+    pub(crate) fn fail_by(&mut self, error: &TransportError) {
+        if self.outcome.is_none() {
+            self.fail(error.kind(), error.to_string());
+            self.time_limit = error.time_limit();
         }
     }
 }

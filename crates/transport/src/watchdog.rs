@@ -1,6 +1,7 @@
 //! The time limits of one exchange.
 
 use crate::{Sensor, Trace, TransportError};
+use plimsoll_record::TimeLimit;
 use std::{
     future::Future,
     pin::{Pin, pin},
@@ -141,12 +142,18 @@ impl Passed {
             (_, events) if trace.first_token.is_none() => format!("{events} events without a token had come"),
             (_, events) => format!("{events} events had come"),
         };
-        TransportError::timeout(match self {
+        let (limit, message) = match self {
             Self::FirstToken(limit) => {
-                format!("no token within {limit:?} of sending (--first-token-timeout): {come}")
+                let told = format!("no token within {limit:?} of sending (--first-token-timeout): {come}");
+                (TimeLimit::FirstToken, told)
             }
-            Self::Idle(limit) => format!("nothing more read for {limit:?} (--idle-timeout): {come}"),
-            Self::Total(limit) => format!("not complete within {limit:?} (--timeout): {come}"),
-        })
+            Self::Idle(limit) => {
+                (TimeLimit::Idle, format!("nothing more read for {limit:?} (--idle-timeout): {come}"))
+            }
+            Self::Total(limit) => {
+                (TimeLimit::Total, format!("not complete within {limit:?} (--timeout): {come}"))
+            }
+        };
+        TransportError::timeout(limit, message)
     }
 }

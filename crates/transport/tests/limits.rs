@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it did not expect")]
 
 use bytes::Bytes;
-use plimsoll_record::{FailureKind, Nanos, Outcome};
+use plimsoll_record::{FailureKind, Nanos, Outcome, TimeLimit};
 use plimsoll_transport::{Clock, Dial, Head, Limits, MemoryDial, Slot, TimeLimits, Trace};
 use std::time::Duration;
 use tokio::{
@@ -59,10 +59,17 @@ async fn post(script: Script, time: TimeLimits) -> Trace {
     trace
 }
 
-/// When the exchange ended, milliseconds, and why.
+/// When the exchange ended, milliseconds, and why. The limit is the one whose option the words name.
 fn passed(trace: &Trace) -> (u64, &str) {
     match trace.outcome.as_ref().unwrap() {
         Outcome::Failed { kind: FailureKind::Timeout, message } => {
+            let flag = match trace.time_limit.unwrap() {
+                TimeLimit::Connect => "(--connect-timeout)",
+                TimeLimit::FirstToken => "(--first-token-timeout)",
+                TimeLimit::Idle => "(--idle-timeout)",
+                TimeLimit::Total => "(--timeout)",
+            };
+            assert!(message.contains(flag), "{message}");
             (trace.end.unwrap().0 / 1_000_000, message.as_str())
         }
         _ => panic!("{trace:?}"),

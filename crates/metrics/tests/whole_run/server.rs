@@ -167,6 +167,7 @@ fn request(level: Level, slot: u32, id: u64, phase: Phase, due: u64, begins: u64
         client_lag_ns: Nanos(20_000),
         malformed: 0,
         outcome: Outcome::Ok,
+        time_limit: None,
         text: String::new(),
         text_cut: false,
     }

@@ -2,7 +2,7 @@
 
 use crate::server::{has, ms, run, value};
 use plimsoll_metrics::{FlagClass, RunData, summarize};
-use plimsoll_record::{FailureKind, Outcome, Phase, TargetConditions};
+use plimsoll_record::{FailureKind, Outcome, Phase, TargetConditions, TimeLimit};
 
 fn text(run: &RunData, id: &str) -> String {
     let summary = summarize(run);
@@ -78,6 +78,32 @@ fn failures_are_counted_by_status() {
     let found: Vec<(&str, u64)> = summary.levels[1].failures.iter().map(|(k, n)| (k.as_str(), *n)).collect();
     assert_eq!(found, [("http_429", 2), ("http_503", 1), ("http_status", 1), ("stream_error", 1)]);
     assert!(text(&run, "failures").contains("2 http_429, 1 http_503"), "{}", text(&run, "failures"));
+}
+
+#[test]
+fn time_limits_are_counted_apart() {
+    let mut run = run(&[1, 2], 0);
+    let mut measured = run.requests.iter_mut().filter(|r| r.phase == Phase::Measure && r.level == 2.into());
+    let limits =
+        [TimeLimit::Connect, TimeLimit::FirstToken, TimeLimit::Idle, TimeLimit::Idle, TimeLimit::Total];
+    for limit in limits.into_iter().map(Some).chain([None]) {
+        let request = measured.next().unwrap();
+        request.outcome = Outcome::Failed { kind: FailureKind::Timeout, message: String::new() };
+        request.time_limit = limit;
+    }
+    drop(measured);
+    let summary = summarize(&run);
+    let found: Vec<(&str, u64)> = summary.levels[1].failures.iter().map(|(k, n)| (k.as_str(), *n)).collect();
+    // Records that do not tell the limit have the kind alone.
+    let expected = [
+        ("timeout", 1),
+        ("timeout_connect", 1),
+        ("timeout_first_token", 1),
+        ("timeout_idle", 2),
+        ("timeout_total", 1),
+    ];
+    assert_eq!(found, expected);
+    assert!(text(&run, "failures").contains("2 timeout_idle, 1 timeout_total"), "{}", text(&run, "failures"));
 }
 
 #[test]
