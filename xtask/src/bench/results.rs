@@ -178,4 +178,48 @@ mod tests {
             );
         }
     }
+
+    /// A folder of llmperf's: the summary beside the answers one by one, its seconds given in milliseconds.
+    #[test]
+    fn llmperf_is_read_from_its_folder() {
+        let out = std::env::temp_dir().join(format!("plimsoll-llmperf-{}", std::process::id()));
+        fs::create_dir_all(&out).unwrap();
+        let answers = json!([{
+            "error_code": null, "error_msg": "", "inter_token_latency_s": 9.0, "ttft_s": 9.0,
+            "end_to_end_latency_s": 9.0, "request_output_throughput_token_per_s": 9.0,
+            "number_total_tokens": 96, "number_output_tokens": 32, "number_input_tokens": 64,
+        }]);
+        let summary = json!({
+            "version": "2023-08-31", "name": "m_64_32_summary", "model": "m",
+            "mean_input_tokens": 64, "stddev_input_tokens": 0,
+            "mean_output_tokens": 32, "stddev_output_tokens": 0, "num_concurrent_requests": 3,
+            "results_ttft_s_quantiles_p25": 0.051, "results_ttft_s_quantiles_p50": 0.052,
+            "results_ttft_s_quantiles_p95": 0.060, "results_ttft_s_quantiles_p99": 0.061,
+            "results_ttft_s_mean": 0.5, "results_ttft_s_max": 0.7,
+            "results_inter_token_latency_s_quantiles_p50": 0.0105,
+            "results_inter_token_latency_s_quantiles_p99": 0.012,
+            "results_inter_token_latency_s_mean": 0.5,
+            "results_num_requests_started": 43, "results_error_rate": 0.0, "results_number_errors": 0,
+            "results_error_code_frequency": "{}", "results_num_completed_requests": 40,
+            "results_num_completed_requests_per_min": 100.5, "timestamp": 1,
+        });
+        let read_with = |summary: Option<&Value>| {
+            fs::write(out.join("m_64_32_individual_responses.json"), answers.to_string()).unwrap();
+            if let Some(summary) = summary {
+                fs::write(out.join("m_64_32_summary.json"), summary.to_string()).unwrap();
+            }
+            read(Form::Llmperf, &out)
+        };
+        let missing = read_with(None).unwrap_err().to_string();
+        let found = read_with(Some(&summary)).unwrap();
+        fs::remove_dir_all(&out).unwrap();
+        assert!(missing.contains("no _summary.json below"), "{missing}");
+        let close =
+            |found: Option<f64>, wanted: f64| found.is_some_and(|found| (found - wanted).abs() < 1e-9);
+        let ([ttft, ttft_p99], [itl, itl_p99]) = (found.figures.ttft, found.figures.itl);
+        assert!(close(ttft, 52.0) && close(ttft_p99, 61.0), "{found:?}");
+        assert!(close(itl, 10.5) && close(itl_p99, 12.0), "{found:?}");
+        assert_eq!(found.completed, Some(40));
+        assert_eq!((found.warmup, found.after, found.withheld), (0, 0, None));
+    }
 }

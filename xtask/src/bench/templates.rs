@@ -180,4 +180,45 @@ mod tests {
             }
         }
     }
+
+    /// The flags are those of the script's own usage text.
+    #[test]
+    fn llmperf_is_called_for_the_same_load_with_its_own_flags() {
+        let load = Load {
+            url: "http://h:1",
+            model: "m",
+            tokenizer: "/t",
+            concurrency: 3,
+            requests: 40,
+            input: 64,
+            output: 32,
+            out: "/o",
+        };
+        let template = TEMPLATES.iter().find(|template| template.form == Form::Llmperf).unwrap();
+        assert_eq!(template.program, "token_benchmark_ray.py");
+        let words: Vec<String> = template.arguments.split_whitespace().map(|word| load.fill(word)).collect();
+        let mut pairs: Vec<(&str, &str)> =
+            words.chunks(2).map(|pair| (pair[0].as_str(), pair[1].as_str())).collect();
+        pairs.sort_unstable();
+        assert_eq!(
+            pairs,
+            [
+                ("--llm-api", "openai"),
+                ("--max-num-completed-requests", "40"),
+                ("--mean-input-tokens", "64"),
+                ("--mean-output-tokens", "32"),
+                ("--model", "m"),
+                ("--num-concurrent-requests", "3"),
+                ("--results-dir", "/o"),
+                ("--stddev-input-tokens", "0"),
+                ("--stddev-output-tokens", "0"),
+                ("--timeout", "600"),
+            ]
+        );
+        let environment: Vec<(&str, String)> =
+            template.environment.iter().map(|(name, value)| (*name, load.fill(value))).collect();
+        // It adds `chat/completions` to the base, and demands a key.
+        assert!(environment.contains(&("OPENAI_API_BASE", "http://h:1/v1".to_owned())));
+        assert!(environment.iter().any(|(name, key)| *name == "OPENAI_API_KEY" && !key.is_empty()));
+    }
 }
