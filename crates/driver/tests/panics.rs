@@ -1,5 +1,7 @@
 //! A worker that panics before the level begins ends the level for the others, which wait for it.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
 use bytes::Bytes;
 use plimsoll_driver::{
     Cohort, Control, DriverError, LevelPlan, Load, Prepared, Stop, Stream, Supply, Target, Worker, run_level,

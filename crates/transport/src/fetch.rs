@@ -53,13 +53,11 @@ pub async fn fetch(
     body: Option<Bytes>,
     limits: FetchLimits,
 ) -> Result<Reply, TransportError> {
-    match timeout(limits.time, fetch_unbounded(dial, head, path, body, limits.body)).await {
-        Ok(reply) => reply,
-        Err(_) => {
-            let message = format!("no complete answer from {path} within {:.1?}", limits.time);
-            Err(TransportError::timeout(TimeLimit::Total, message))
-        }
-    }
+    let whole = timeout(limits.time, fetch_unbounded(dial, head, path, body, limits.body)).await;
+    whole.unwrap_or_else(|_| {
+        let message = format!("no complete answer from {path} within {:.1?}", limits.time);
+        Err(TransportError::timeout(TimeLimit::Total, message))
+    })
 }
 
 async fn fetch_unbounded(
