@@ -53,13 +53,17 @@ pub enum Command {
     /// Sends load at rising concurrency and reads the result: table, knee, SLO verdicts, bottleneck.
     ///
     /// Without --url the mock server is started inside the program and swept, with short requests and windows.
-    #[command(after_help = SWEEP_EXAMPLES)]
+    // A number below zero is told as one, not as a flag that there is not.
+    #[command(after_help = SWEEP_EXAMPLES, allow_negative_numbers = true)]
     Sweep(Box<SweepFlags>),
     /// Tells in seconds whether a server answers on each route, correctly and completely.
+    #[command(allow_negative_numbers = true)]
     Check(CheckFlags),
     /// Serves the mock vLLM until Ctrl-C.
+    #[command(allow_negative_numbers = true)]
     Mock(MockFlags),
     /// Measures in about 20 s what this machine's client can do at most; `sweep` writes it beside its results.
+    #[command(allow_negative_numbers = true)]
     Selftest(SelftestFlags),
     /// Makes the report of a run folder again, from the folder alone.
     Report(ReportFlags),

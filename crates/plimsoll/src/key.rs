@@ -1,9 +1,8 @@
 use crate::failure::Failure;
 use plimsoll_record::Plan;
-use plimsoll_sweep::Secret;
+use plimsoll_sweep::{SMALL, Secret, read_text};
 use std::{
     env::{self, VarError},
-    fs,
     path::Path,
 };
 
@@ -19,7 +18,7 @@ pub fn of_plan(plan: &Plan) -> Result<Option<Secret>, Failure> {
 fn in_file(path: &Path) -> Result<String, Failure> {
     let wrong =
         |what: &dyn std::fmt::Display| Failure::usage(format!("--api-key-file: {}: {what}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let text = read_text(path, SMALL).map_err(|error| wrong(&error))?;
     match text.trim() {
         "" => Err(wrong(&"it is empty")),
         key if key.contains(char::is_whitespace) => Err(wrong(&"it holds more than a key")),

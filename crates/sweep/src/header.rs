@@ -1,7 +1,10 @@
 //! Headers that the user adds. Their secrets are read at the start and never written down.
 
-use crate::SweepError;
-use std::{env, fmt, fs, path::PathBuf};
+use crate::{
+    SweepError,
+    bounded::{SMALL, read_text},
+};
+use std::{env, fmt, path::PathBuf};
 
 /// A line `Name: value` of a plan, read but not resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +117,7 @@ impl HeaderLine {
                 (value, true)
             }
             Source::File(path) => {
-                let value = fs::read_to_string(&path)
+                let value = read_text(&path, SMALL)
                     .map_err(|error| wrong(format!("cannot read {}: {error}", path.display())))?;
                 (value, true)
             }

@@ -9,6 +9,7 @@
 //! in virtual time: then the same plan and seed give the same run folder byte for byte.
 //! [`render`] makes the report of a folder, now or later, from the folder alone.
 
+mod bounded;
 mod check;
 mod error;
 mod events;
@@ -28,6 +29,7 @@ mod watch;
 mod whole;
 mod writer;
 
+pub use bounded::{SMALL, read_text};
 pub use check::{
     CheckLoad, CheckOptions, CheckReport, CheckRow, CheckSpread, CheckState, CheckTokens, check,
 };

@@ -70,6 +70,7 @@ mod redirect;
 mod secret;
 mod sensor;
 mod slot;
+mod spelling;
 mod stream;
 mod tls;
 mod trace;

@@ -1,20 +1,23 @@
+use crate::spelling::{Spelling, codes};
 use bytes::Bytes;
 use std::fmt;
 
 /// A value that is never shown.
 #[derive(Clone)]
-pub struct Secret(String);
+pub struct Secret {
+    value: String,
+    /// Its base64 and its hexadecimal digits.
+    codes: Vec<Vec<u8>>,
+}
 
 /// What stands in a secret's place.
 const BLOT: &str = "***";
 
-/// How often JSON may have been put into JSON: a gateway tells an error of its server in a string.
-const DEEPEST: u8 = 2;
-
 impl Secret {
     /// Wraps the value.
     pub fn new(value: String) -> Self {
-        Self(value)
+        let codes = codes(value.as_bytes());
+        Self { value, codes }
     }
 
     /// Shortest secret that is looked for in what a server sends, bytes. A shorter one, such as `EMPTY`, is a
@@ -23,10 +26,11 @@ impl Secret {
 
     /// The value itself.
     pub(crate) fn expose(&self) -> &str {
-        &self.0
+        &self.value
     }
 
-    /// Takes the secret out of `text`: a server may repeat the key that it refuses, as it is or as a JSON string has it.
+    /// Takes the secret out of `text`: a server may repeat the key that it refuses, as it is, as JSON, HTML or an address
+    /// spells it, or as base64 or hexadecimal digits.
     pub(crate) fn blot(&self, text: &mut String) {
         if let Some(kept) = self.without(text.as_bytes()) {
             *text = String::from_utf8_lossy(&kept).into_owned();
@@ -43,16 +47,17 @@ impl Secret {
 
     /// The bytes without the secret; `None` when it is not in them.
     fn without(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        if self.0.len() < Self::SHORTEST {
+        if self.value.len() < Self::SHORTEST {
             return None;
         }
-        let escapes = bytes.contains(&b'\\');
-        let first = *self.0.as_bytes().first()?;
+        let begins = self.begins();
+        let spellings: Vec<Spelling> =
+            Spelling::ALL.into_iter().filter(|spelling| spelling.is_in(bytes)).collect();
         let (mut kept, mut from, mut at) = (Vec::new(), 0, 0);
         while let Some(byte) = bytes.get(at) {
             let rest = bytes.get(at..).unwrap_or_default();
-            let may_begin = *byte == first || *byte == b'\\';
-            let length = may_begin.then(|| self.matches(rest, escapes)).flatten();
+            let may_begin = begins.get(usize::from(*byte)) == Some(&true);
+            let length = may_begin.then(|| self.matches(rest, &spellings)).flatten();
             match length {
                 Some(length) => {
                     kept.extend_from_slice(bytes.get(from..at).unwrap_or_default());
@@ -70,15 +75,36 @@ impl Secret {
         Some(kept)
     }
 
-    /// Bytes at the start of `text` that stand for the secret, or for so much of it as a text that was cut off can show.
-    fn matches(&self, text: &[u8], escapes: bool) -> Option<usize> {
-        let depths = if escapes { 0..=DEEPEST } else { 0..=0 };
-        depths.into_iter().find_map(|depth| {
+    /// Which bytes it may begin with, in any spelling.
+    fn begins(&self) -> [bool; 256] {
+        let firsts = self.codes.iter().filter_map(|code| code.first()).chain(self.value.as_bytes().first());
+        let firsts = firsts.flat_map(|byte| [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()]);
+        let mut begins = [false; 256];
+        for byte in firsts.chain(*br"\%&") {
+            if let Some(begin) = begins.get_mut(usize::from(byte)) {
+                *begin = true;
+            }
+        }
+        begins
+    }
+
+    /// Bytes at the start of `text` that stand for the secret, or for so much of it as a text that was cut off, or a server
+    /// that masks its end, can show.
+    fn matches(&self, text: &[u8], spellings: &[Spelling]) -> Option<usize> {
+        let code = self
+            .codes
+            .iter()
+            .find(|code| text.get(..code.len()).is_some_and(|text| text.eq_ignore_ascii_case(code)));
+        if let Some(code) = code {
+            return Some(code.len());
+        }
+        let most = Self::SHORTEST.max(self.value.len() * 3 / 4);
+        spellings.iter().find_map(|spelling| {
             let mut at = 0;
-            for (seen, wanted) in self.0.char_indices() {
-                match unescape(text.get(at..).unwrap_or_default(), depth) {
-                    Some((found, length)) if found == u32::from(wanted) => at += length,
-                    Some(_) => return None,
+            for (seen, wanted) in self.value.char_indices() {
+                match spelling.character(text.get(at..).unwrap_or_default()) {
+                    Some((found, length)) if same(found, wanted) => at += length,
+                    Some(_) => return (seen >= most).then_some(at),
                     None => return (seen >= Self::SHORTEST).then_some(text.len()),
                 }
             }
@@ -87,40 +113,9 @@ impl Secret {
     }
 }
 
-/// The first character of `text` and its length in bytes, after `depth` levels of JSON escapes are undone. `None` at the
-/// end, also in the middle of an escape.
-fn unescape(text: &[u8], depth: u8) -> Option<(u32, usize)> {
-    let Some(inner) = depth.checked_sub(1) else { return character(text) };
-    let mut at = 0;
-    let mut next = || {
-        let (found, length) = unescape(text.get(at..).unwrap_or_default(), inner)?;
-        at += length;
-        char::from_u32(found)
-    };
-    let found = match next()? {
-        '\\' => match next()? {
-            'u' => {
-                let mut hex = || (0..4).try_fold(0, |number, _| Some(number << 4 | next()?.to_digit(16)?));
-                hex()?
-            }
-            other => u32::from(other),
-        },
-        other => u32::from(other),
-    };
-    Some((found, at))
-}
-
-/// The first character of UTF-8; a byte that is none stands for itself.
-fn character(text: &[u8]) -> Option<(u32, usize)> {
-    let first = *text.first()?;
-    let length = match first {
-        0xc2..=0xdf => 2,
-        0xe0..=0xef => 3,
-        0xf0..=0xf4 => 4,
-        _ => 1,
-    };
-    let found = text.get(..length).and_then(|bytes| std::str::from_utf8(bytes).ok()?.chars().next());
-    Some(found.map_or((u32::from(first), 1), |found| (u32::from(found), length)))
+/// Whatever the case: a server may have changed it.
+fn same(found: u32, wanted: char) -> bool {
+    char::from_u32(found).is_some_and(|found| found.eq_ignore_ascii_case(&wanted))
 }
 
 impl fmt::Debug for Secret {
@@ -162,6 +157,31 @@ mod tests {
             [r#"a"b\c/d<é"#, r#"a\"b\\c/d<\u00e9"#, r#"\u0061\"b\\c\/d\u003cé"#, r#"a\\\"b\\\\c/d<\\u00e9"#]
         {
             assert_eq!(blotted(key, &format!("<{text}>")), "<***>", "{text}");
+        }
+    }
+
+    #[test]
+    fn other_spellings_do_not_hide_it() {
+        let key = r#"sk-ab/CD+ef=="q&Z9~x"#;
+        // Python: urllib.parse.quote(key), quote(key, safe=''), html.escape(key), base64.b64encode, urlsafe_b64encode (of
+        // the key, of "u:" and of "Bearer " before it), key.encode().hex(), key.upper(), each in other text.
+        for (text, rest) in [
+            ("<sk-ab/CD%2Bef%3D%3D%22q%26Z9~x>", "<***>"),
+            ("<sk-ab%2FCD%2Bef%3D%3D%22q%26Z9~x>", "<***>"),
+            ("<sk-ab%2fCD%2bef%3d%3d%22q%26Z9~x>", "<***>"),
+            ("<%73%6b-ab%2fCD%2bef%3d%3d%22q%26Z9%7ex>", "<***>"),
+            ("<sk-ab/CD+ef==&quot;q&amp;Z9~x>", "<***>"),
+            ("<sk-ab/CD&#43;ef&#x3D;&#x3d;&#34;q&amp;Z9~x>", "<***>"),
+            ("<736b2d61622f43442b65663d3d2271265a397e78>", "<***>"),
+            ("<736B2D61622F43442B65663D3D2271265A397E78>", "<***>"),
+            ("<SK-AB/CD+EF==\"Q&Z9~X>", "<***>"),
+            ("<sk-ab/CD+ef==\"q****>", "<*******>"),
+            ("<c2stYWIvQ0QrZWY9PSJxJlo5fng=>", "<***g=>"),
+            ("<dTpzay1hYi9DRCtlZj09InEmWjl+eA==>", "<dTp***A==>"),
+            ("<QmVhcmVyIHNrLWFiL0NEK2VmPT0icSZaOX54>", "<QmVhcmVyIH***>"),
+            ("<dTpzay1hYi9DRCtlZj09InEmWjl-eA==>", "<dTp***A==>"),
+        ] {
+            assert_eq!(blotted(key, text), rest, "{text}");
         }
     }
 

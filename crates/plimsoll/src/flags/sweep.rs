@@ -2,8 +2,8 @@ use super::{TargetFlags, given, levels, set};
 use crate::failure::Failure;
 use clap::Args;
 use plimsoll_record::{Arrivals, Endpoint, LengthLaw, Plan, Rate, Span};
-use plimsoll_sweep::{demo_plan, read_plan};
-use std::{fs, path::PathBuf};
+use plimsoll_sweep::{SMALL, demo_plan, read_plan, read_text};
+use std::path::PathBuf;
 
 /// Flags of `sweep`: all optional, since a plan file may hold them.
 #[derive(Debug, Args)]
@@ -183,7 +183,7 @@ impl SweepFlags {
 /// The demonstration's plan with the keys of the file over it.
 fn over_demo(path: &std::path::Path) -> Result<Plan, Failure> {
     let wrong = |error: &dyn std::fmt::Display| Failure::usage(format!("{}: {error}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let text = read_text(path, SMALL).map_err(|error| wrong(&error))?;
     let mut plan = toml::Table::try_from(demo_plan()).map_err(|error| wrong(&error))?;
     let file: toml::Table = toml::from_str(&text).map_err(|error| wrong(&error))?;
     // A plan of rates has none of the demonstration's levels.

@@ -5,11 +5,14 @@ mod target;
 
 pub use target::check_target;
 
-use crate::SweepError;
+use crate::{
+    SweepError,
+    bounded::{SMALL, read_text},
+};
 use plimsoll_driver::Cohort;
 use plimsoll_metrics::{Objective, Slo};
 use plimsoll_record::{Level, MockEngine, Plan, SCRAPE_OFF, Span};
-use std::{fs, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
 /// Without `requests` and `duration`: the window spans this many request durations.
 const DURATIONS: u32 = 10;
@@ -29,7 +32,7 @@ pub struct Resolved {
 
 /// Reads a plan file.
 pub fn read_plan(path: &Path) -> Result<Plan, SweepError> {
-    let text = fs::read_to_string(path).map_err(|error| SweepError::read(path, &error))?;
+    let text = read_text(path, SMALL).map_err(|error| SweepError::read(path, &error))?;
     parse_plan(path, &text)
 }
 

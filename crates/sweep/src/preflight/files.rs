@@ -1,7 +1,10 @@
-use crate::SweepError;
+use crate::{
+    SweepError,
+    bounded::{LARGE, read_bounded},
+};
 use plimsoll_record::Plan;
 use plimsoll_workload::{PromptFile, Tokenizer};
-use std::{fs, path::Path};
+use std::path::Path;
 
 /// Contents of the files that a plan names.
 #[derive(Debug, Default)]
@@ -44,5 +47,5 @@ impl Files {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, SweepError> {
-    fs::read(path).map_err(|error| SweepError::read(path, &error))
+    read_bounded(path, LARGE).map_err(|error| SweepError::read(path, &error))
 }
