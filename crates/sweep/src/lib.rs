@@ -24,6 +24,7 @@ mod run;
 mod selftest;
 mod supply;
 mod template;
+mod together;
 mod wall;
 mod watch;
 mod whole;

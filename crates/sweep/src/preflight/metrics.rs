@@ -1,5 +1,5 @@
 use super::{Server, Way};
-use crate::{Link, SweepError};
+use crate::{Link, SweepError, together::together};
 use plimsoll_record::{Conditions, Gauge, Plan, SCRAPE_OFF, Sample, SampleOutcome, SampleTrigger};
 use plimsoll_scrape::{Notes, Scrape, Scraper, Settings, Target};
 use plimsoll_transport::{Clock, Dial};
@@ -35,7 +35,7 @@ pub async fn find(
         None => servers.iter().map(Server::metrics_page).collect(),
     };
     let mut scrapers = Vec::new();
-    let mut quiet = Some(true);
+    let mut firsts = Vec::new();
     for (target, number) in targets.into_iter().zip(0..) {
         let settings = Settings {
             interval: plan.scrape_interval.duration(),
@@ -48,9 +48,8 @@ pub async fn find(
         let problem = match scraper.scrape(SampleTrigger::Edge).await {
             Scrape { sample, notes: Some(notes) } if !notes.sources.is_empty() => {
                 describe(notes, conditions);
-                let idle = idle(&scraper, sample, conditions).await;
-                quiet = quiet.zip(idle).map(|(before, now)| before && now);
                 scrapers.push(scraper);
+                firsts.push(sample);
                 continue;
             }
             Scrape { sample: Sample { outcome: SampleOutcome::Failed { message }, .. }, .. } => {
@@ -64,8 +63,25 @@ pub async fn find(
         conditions.notes.push(format!("no server metrics, hence no verdict on the server: {problem}"));
         return Ok(Vec::new());
     }
-    conditions.server.idle_before = quiet;
+    conditions.server.idle_before = all_idle(&scrapers, firsts, conditions).await;
     Ok(scrapers)
+}
+
+/// Are all servers idle? They are watched side by side, as each takes seconds. Absent when the gauges of one do not say.
+async fn all_idle(scrapers: &[Scraper], firsts: Vec<Sample>, conditions: &mut Conditions) -> Option<bool> {
+    let found = together(scrapers.iter().zip(firsts).map(|(scraper, first)| idle(scraper, first))).await;
+    let mut quiet = Some(true);
+    for found in found {
+        let idle = found.map(|seen| match seen {
+            Ok(()) => true,
+            Err(note) => {
+                conditions.notes.push(note);
+                false
+            }
+        });
+        quiet = quiet.zip(idle).map(|(before, now)| before && now);
+    }
+    quiet
 }
 
 /// Key and headers go to the server that they are for, and to no other.
@@ -96,8 +112,8 @@ fn describe(notes: Notes, conditions: &mut Conditions) {
     }
 }
 
-/// Is the server idle, or does it become so within a moment? Absent when its gauges do not say.
-async fn idle(scraper: &Scraper, mut sample: Sample, conditions: &mut Conditions) -> Option<bool> {
+/// Is the server idle, or does it become so within a moment? An error tells of its load. Absent when its gauges do not say.
+async fn idle(scraper: &Scraper, mut sample: Sample) -> Option<Result<(), String>> {
     let mut quiet_since = Instant::now();
     let until = quiet_since + IDLE_WAIT;
     loop {
@@ -107,18 +123,64 @@ async fn idle(scraper: &Scraper, mut sample: Sample, conditions: &mut Conditions
         if running != 0.0 || waiting != 0.0 {
             quiet_since = now;
         } else if now - quiet_since >= IDLE_FOR {
-            return Some(true);
+            return Some(Ok(()));
         }
         if now >= until {
             let shown = |value: f64| if value < 1e9 { format!("{value}") } else { format!("{value:e}") };
-            conditions.notes.push(format!(
+            return Some(Err(format!(
                 "other load was present before the start; last seen: {} requests running and {} waiting",
                 shown(running),
                 shown(waiting)
-            ));
-            return Some(false);
+            )));
         }
         sleep(IDLE_FOR / 4).await;
         sample = scraper.scrape_once(SampleTrigger::Edge).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_transport::MemoryDial;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    /// Reads a page of a server that always has so many requests running.
+    fn server(running: u32) -> Scraper {
+        let dial = Dial::Memory(MemoryDial::new(move || {
+            let (client, mut server) = duplex(1 << 16);
+            tokio::spawn(async move {
+                let mut request = [0; 4096];
+                let _ = server.read(&mut request).await;
+                let page = format!("vllm:num_requests_running {running}\nvllm:num_requests_waiting 0\n");
+                let reply = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{page}", page.len());
+                let _ = server.write_all(reply.as_bytes()).await;
+            });
+            client
+        }));
+        let target = Target::new(dial, &"http://mock".parse().unwrap(), None).unwrap();
+        Scraper::new(target, Settings::default(), Clock::start())
+    }
+
+    /// Whether all are idle, after how many milliseconds that is known, and the notes.
+    async fn watched(running: &[u32]) -> (Option<bool>, u64, Vec<String>) {
+        let scrapers: Vec<_> = running.iter().map(|running| server(*running)).collect();
+        let mut firsts = Vec::new();
+        for scraper in &scrapers {
+            firsts.push(scraper.scrape_once(SampleTrigger::Edge).await);
+        }
+        let (begun, mut conditions) = (Instant::now(), Conditions::default());
+        let idle = all_idle(&scrapers, firsts, &mut conditions).await;
+        (idle, begun.elapsed().as_millis() as u64, conditions.notes)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn several_servers_are_watched_as_long_as_one() {
+        let one = watched(&[0]).await;
+        assert_eq!((one.0, one.1), (Some(true), 2000));
+        assert_eq!(watched(&[0, 0, 0, 0]).await, one);
+        let (idle, took, notes) = watched(&[0, 3, 0, 5]).await;
+        assert_eq!((idle, took), (Some(false), 6000));
+        assert!(notes.len() == 2 && notes[0].contains("3 requests running"), "{notes:?}");
+        assert!(notes[1].contains("5 requests running"), "{notes:?}");
     }
 }
