@@ -81,6 +81,41 @@ fn what_a_stream_lacks_is_a_warning() {
 }
 
 #[test]
+fn the_form_of_requests_is_found_as_a_sweep_finds_it_and_every_address_is_asked_in_it() {
+    let picky = |fields: &[&str]| {
+        let refuse_fields = fields.iter().map(|field| (*field).to_owned()).collect();
+        mock(Faults { refuse_fields, ..Faults::default() })
+    };
+    let other_name = picky(&["max_tokens"]);
+    let ended = check(&other_name.url(), &[]);
+    let chat = row(&ended, "chat, streamed");
+    assert!(
+        chat.starts_with("pass") && chat.contains("say max_completion_tokens instead"),
+        "{}",
+        ended.stdout
+    );
+    assert!(row(&ended, "chat ").starts_with("pass"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("12: 12 ok, 0 failed"), "{}", ended.stdout);
+
+    let without = picky(&["stream_options", "temperature"]);
+    let ended = check(&without.url(), &[]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let chat = row(&ended, "chat, streamed");
+    assert!(chat.starts_with("WARN"), "{chat}");
+    for field in ["refuses stream_options", "refuses temperature"] {
+        assert!(chat.contains(field), "{chat}");
+    }
+    assert!(ended.stdout.contains("12: 12 ok, 0 failed"), "{}", ended.stdout);
+
+    let (plain, alike) = (mock(Faults::default()), mock(Faults::default()));
+    let ended = check(&[plain.url(), without.url(), alike.url()].join(","), &["--requests", "0"]);
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    let refused = row(&ended, &without.url());
+    assert!(refused.starts_with("FAIL") && refused.contains("400"), "{refused}");
+    assert!(row(&ended, &alike.url()).starts_with("pass"), "{}", ended.stdout);
+}
+
+#[test]
 fn a_server_that_fails_every_request_fails() {
     let fault = Fault { every: NonZeroU32::MIN, kind: FaultKind::Status(503) };
     let mock = mock(Faults { requests: vec![fault], ..Faults::default() });

@@ -80,14 +80,14 @@ mod tests {
     fn a_file_holds_one_key() {
         let path = env::temp_dir().join(format!("plimsoll-key-{}", std::process::id()));
         let of = |text: &str| {
-            fs::write(&path, text).unwrap();
+            std::fs::write(&path, text).unwrap();
             read(|plan| plan.api_key_file = Some(path.clone()))
         };
         assert!(of(" sk-12345\n").unwrap().is_some());
         assert!(of("\n").unwrap_err().to_string().contains("it is empty"));
         let two = of("sk-12345 sk-678\n").unwrap_err().to_string();
         assert!(two.contains("more than a key") && !two.contains("sk-"), "{two}");
-        fs::remove_file(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
         let missing = read(|plan| plan.api_key_file = Some(path.clone())).unwrap_err();
         assert!(missing.to_string().contains("--api-key-file"), "{missing}");
     }

@@ -7,7 +7,7 @@ mod refusals;
 
 use crate::{
     Link, SweepError, check_target,
-    preflight::{Server, Way},
+    preflight::{Server, Way, without_credentials},
 };
 use plimsoll_metrics::quantile::{Estimate, estimate};
 use plimsoll_record::{Endpoint, Plan};
@@ -154,7 +154,8 @@ impl CheckRow {
 }
 
 /// Checks a server; takes seconds. A server that cannot be reached is a row, as every other finding; an address that
-/// is none is an error. Of several addresses the first is checked. Call on a current-thread runtime.
+/// is none is an error. Of several addresses the first is checked in full; the others must answer requests in the form that the
+/// first one takes, as a sweep sends all of them the same. Call on a current-thread runtime.
 pub async fn check(options: &CheckOptions) -> Result<CheckReport, SweepError> {
     check_target(&options.plan)?;
     let Some(url) = options.plan.url.first() else {
@@ -182,12 +183,28 @@ pub async fn check(options: &CheckOptions) -> Result<CheckReport, SweepError> {
     let served = answers.all(&mut report.rows).await;
     report.rows.push(pages.metrics(&model).await);
     refusals::Refusals { server: &server, limits, model: &model }.all(&served, &mut report.rows).await;
-    let route =
-        [Endpoint::Completions, Endpoint::Chat].into_iter().find(|endpoint| served.contains(endpoint));
-    if let (Some(endpoint), true) = (route, options.requests > 0) {
-        let load = load::run(&server, options, &model, endpoint).await?;
+    let of = |endpoint| served.iter().find(|template| template.endpoint == endpoint);
+    let route = of(Endpoint::Completions).or_else(|| of(Endpoint::Chat));
+    for url in options.plan.url.iter().skip(1) {
+        let Some(template) = served.first() else { break };
+        let name = without_credentials(url);
+        report.rows.push(match connected(url, &way).await {
+            Ok(server) => {
+                answers::Answers { server: &server, options, model: &model }.other(&name, template).await
+            }
+            Err(error) => CheckRow::fail(name, error.to_string()),
+        });
+    }
+    if let (Some(template), true) = (route, options.requests > 0) {
+        let load = load::run(&server, options, template).await?;
         report.rows.push(load::row(&load));
         report.load = Some(load);
     }
     Ok(report)
+}
+
+async fn connected(url: &str, way: &Way) -> Result<Server, SweepError> {
+    let mut server = Server::reach(&Link::Url, url, way).await?;
+    server.connect(way.limit).await?;
+    Ok(server)
 }

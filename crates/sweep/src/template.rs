@@ -51,6 +51,15 @@ impl Template {
 
     /// The body of a prompt.
     pub fn prompt(&self, prompt: &Prompt, max_tokens: u32) -> Bytes {
+        self.put(prompt, max_tokens, true)
+    }
+
+    /// The same for an answer in one piece.
+    pub fn whole(&self, prompt: &Prompt, max_tokens: u32) -> Bytes {
+        self.put(prompt, max_tokens, false)
+    }
+
+    fn put(&self, prompt: &Prompt, max_tokens: u32, stream: bool) -> Bytes {
         let flat;
         let input = match self.endpoint {
             Endpoint::Chat | Endpoint::Responses | Endpoint::Messages => {
@@ -62,6 +71,7 @@ impl Template {
             }
         };
         let mut body = RequestBody::of(self.endpoint, &self.model, input, max_tokens);
+        body.stream = stream;
         body.limit_field = Some(self.form.limit);
         body.temperature = self.form.temperature.then_some(self.temperature);
         body.include_usage = self.form.include_usage;

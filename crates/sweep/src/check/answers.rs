@@ -1,8 +1,14 @@
 use super::{CheckOptions, CheckRow, CheckState, pages::ms};
-use crate::preflight::Server;
-use plimsoll_record::{Endpoint, EventKind, FailureKind, Outcome};
+use crate::{
+    SweepError,
+    preflight::{Prober, Server, describe_form},
+    template::{Form, Template},
+};
+use bytes::Bytes;
+use plimsoll_driver::Target;
+use plimsoll_record::{Conditions, Endpoint, EventKind, FailureKind, Outcome};
 use plimsoll_transport::{Clock, Limits, Slot, Trace};
-use plimsoll_wire::request::{Input, Message, RequestBody};
+use plimsoll_workload::Prompt;
 
 /// Checks the routes that generate, streaming and not.
 pub struct Answers<'a> {
@@ -16,22 +22,33 @@ const MAX_TOKENS: u32 = 16;
 const QUESTION: &str = "What does the line on a ship's hull tell about its load?";
 
 impl Answers<'_> {
-    /// Adds the rows; returns the routes that are served.
-    pub async fn all(&self, rows: &mut Vec<CheckRow>) -> Vec<Endpoint> {
+    /// Adds the rows; returns the routes that are served, each with the form of requests that it takes.
+    pub async fn all(&self, rows: &mut Vec<CheckRow>) -> Vec<Template> {
         let mut served = Vec::new();
         let mut absent = Vec::new();
         for (endpoint, name) in [(Endpoint::Chat, "chat"), (Endpoint::Completions, "completions")] {
-            let whole = self.send(endpoint, false, false).await;
-            if let Some(reason) = not_served(&whole) {
+            let mut template = Template {
+                endpoint,
+                model: self.model.to_owned(),
+                temperature: 0.0,
+                form: Form::usual(endpoint, false),
+            };
+            // The form is found as a sweep finds it, so that what passes here runs there.
+            let asked = template.form.clone();
+            let target = target(self.server, endpoint);
+            let prober = Prober::new(&target, self.options.plan.timeout.duration());
+            let streamed = prober.find_form(&mut template, &Prompt::user(QUESTION), MAX_TOKENS).await;
+            if let Some(reason) = streamed.as_ref().ok().and_then(not_served) {
                 absent.push((name, reason));
                 continue;
             }
-            let row = judge_whole(name, &whole);
+            let row = judge_whole(name, &self.whole(&template).await);
             if row.state != CheckState::Fail {
-                served.push(endpoint);
+                served.push(template.clone());
             }
             rows.push(row);
-            rows.push(self.streamed(endpoint, &format!("{name}, streamed")).await);
+            let row = judge_sent(&format!("{name}, streamed"), &streamed);
+            rows.push(told(row, endpoint, &asked, &template.form));
         }
         // One of the two routes is enough to carry a load.
         for (name, reason) in absent {
@@ -41,31 +58,19 @@ impl Answers<'_> {
         served
     }
 
-    async fn streamed(&self, endpoint: Endpoint, name: &str) -> CheckRow {
-        let trace = self.send(endpoint, true, true).await;
-        if matches!(trace.http_status, Some(400 | 422))
-            && failure(&trace).is_some_and(|(_, text)| text.contains("stream_options"))
-        {
-            let plain = self.send(endpoint, true, false).await;
-            let row = judge_stream(name, &plain);
-            let state = if row.state == CheckState::Fail { CheckState::Fail } else { CheckState::Warn };
-            return CheckRow::new(name, state, format!("refuses stream_options; without it: {}", row.detail));
-        }
-        judge_stream(name, &trace)
+    /// Does this server, one of several, take requests in the form that the first one takes?
+    pub async fn other(&self, name: &str, template: &Template) -> CheckRow {
+        let target = target(self.server, template.endpoint);
+        let prober = Prober::new(&target, self.options.plan.timeout.duration());
+        judge_sent(name, &prober.send(template, &Prompt::user(QUESTION), MAX_TOKENS).await)
     }
 
-    async fn send(&self, endpoint: Endpoint, stream: bool, include_usage: bool) -> Trace {
-        let input = match endpoint {
-            Endpoint::Chat | Endpoint::Responses | Endpoint::Messages => {
-                Input::Messages(vec![Message { role: "user", content: QUESTION }])
-            }
-            Endpoint::Completions => Input::Prompt(QUESTION),
-        };
-        let mut body = RequestBody::new(self.model, input, MAX_TOKENS);
-        body.temperature = Some(0.0);
-        body.stream = stream;
-        body.include_usage = include_usage;
-        let limits = Limits { stream, ..Limits::default() };
+    async fn whole(&self, template: &Template) -> Trace {
+        self.post(template.endpoint, template.whole(&Prompt::user(QUESTION), MAX_TOKENS)).await
+    }
+
+    async fn post(&self, endpoint: Endpoint, body: Bytes) -> Trace {
+        let limits = Limits { stream: false, ..Limits::default() };
         let mut trace = Trace::default();
         let path = self.server.path(endpoint.path());
         let mut slot = match Slot::new(self.server.dial.clone(), self.server.head.clone(), &path, limits) {
@@ -77,7 +82,7 @@ impl Answers<'_> {
         };
         let clock = Clock::start();
         let limit = self.options.plan.timeout.duration();
-        if tokio::time::timeout(limit, slot.post(body.to_bytes(), clock, &mut trace)).await.is_err() {
+        if tokio::time::timeout(limit, slot.post(body, clock, &mut trace)).await.is_err() {
             slot.cut_off(
                 clock,
                 &mut trace,
@@ -87,6 +92,35 @@ impl Answers<'_> {
         }
         trace
     }
+}
+
+/// The route of a server, as a load would use it.
+fn target(server: &Server, endpoint: Endpoint) -> Target {
+    Target {
+        dial: server.dial.clone(),
+        head: server.head.clone(),
+        path: server.path(endpoint.path()),
+        limits: Limits::default(),
+    }
+}
+
+fn judge_sent(name: &str, sent: &Result<Trace, SweepError>) -> CheckRow {
+    match sent {
+        Ok(trace) => judge_stream(name, trace),
+        Err(error) => CheckRow::fail(name, error.to_string()),
+    }
+}
+
+/// The row with what the server refuses of a usual request. A field that goes by another name is nothing missing.
+fn told(row: CheckRow, endpoint: Endpoint, asked: &Form, found: &Form) -> CheckRow {
+    let mut conditions = Conditions::default();
+    describe_form(endpoint, asked, found, &mut conditions);
+    if conditions.notes.is_empty() {
+        return row;
+    }
+    let lacks = Form { limit: asked.limit, ..found.clone() } != *asked;
+    let state = if lacks && row.state == CheckState::Pass { CheckState::Warn } else { row.state };
+    CheckRow::new(row.name, state, format!("{}; {}", conditions.notes.join("; "), row.detail))
 }
 
 fn failure(trace: &Trace) -> Option<(FailureKind, &str)> {

@@ -1,9 +1,9 @@
 use super::{CheckLoad, CheckOptions, CheckRow, CheckSpread, CheckTokens};
-use crate::{SweepError, preflight::Server};
+use crate::{SweepError, preflight::Server, template::Template};
 use bytes::Bytes;
 use plimsoll_record::{Endpoint, FailureKind, Nanos, Outcome};
 use plimsoll_transport::{Clock, Limits, Slot, Trace};
-use plimsoll_wire::request::{Input, Message, RequestBody};
+use plimsoll_workload::Prompt;
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
@@ -22,11 +22,12 @@ struct Ended {
 pub async fn run(
     server: &Server,
     options: &CheckOptions,
-    model: &str,
-    endpoint: Endpoint,
+    template: &Template,
 ) -> Result<CheckLoad, SweepError> {
-    let bodies: Rc<Vec<Bytes>> =
-        Rc::new((1..=options.requests).map(|number| body(options, model, endpoint, number)).collect());
+    let endpoint = template.endpoint;
+    let template = Template { temperature: options.temperature, ..template.clone() };
+    let body = |number| template.whole(&prompt(number), options.output_tokens);
+    let bodies: Rc<Vec<Bytes>> = Rc::new((1..=options.requests).map(body).collect());
     let next = Rc::new(Cell::new(0_usize));
     let ended = Rc::new(RefCell::new(Vec::new()));
     let limits = Limits { stream: false, ..Limits::default() };
@@ -52,18 +53,8 @@ pub async fn run(
     Ok(figures(&ended, options.concurrency, endpoint))
 }
 
-fn body(options: &CheckOptions, model: &str, endpoint: Endpoint, number: u32) -> Bytes {
-    let prompt = format!("Question {number}: describe in a few sentences how a cargo ship is loaded.");
-    let input = match endpoint {
-        Endpoint::Chat | Endpoint::Responses | Endpoint::Messages => {
-            Input::Messages(vec![Message { role: "user", content: &prompt }])
-        }
-        Endpoint::Completions => Input::Prompt(&prompt),
-    };
-    let mut body = RequestBody::new(model, input, options.output_tokens);
-    body.temperature = Some(options.temperature);
-    (body.stream, body.include_usage) = (false, false);
-    body.to_bytes()
+fn prompt(number: u32) -> Prompt {
+    Prompt::user(format!("Question {number}: describe in a few sentences how a cargo ship is loaded."))
 }
 
 async fn send(slot: &mut Slot, body: Bytes, clock: Clock, limit: Duration) -> Ended {

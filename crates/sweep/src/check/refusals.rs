@@ -1,12 +1,10 @@
 use super::CheckRow;
-use crate::preflight::Server;
+use crate::{preflight::Server, template::Template};
 use bytes::Bytes;
 use plimsoll_record::Endpoint;
 use plimsoll_transport::{FetchLimits, fetch};
-use plimsoll_wire::{
-    chat::error_message,
-    request::{Input, Message, RequestBody},
-};
+use plimsoll_wire::chat::error_message;
+use plimsoll_workload::Prompt;
 
 /// Checks that wrong requests are refused with a 4xx: a server that answers them hides the mistakes of its clients,
 /// one that fails with a 5xx is not sound.
@@ -17,23 +15,21 @@ pub struct Refusals<'a> {
 }
 
 impl Refusals<'_> {
-    /// Adds the rows, on the first route that is served.
-    pub async fn all(&self, served: &[Endpoint], rows: &mut Vec<CheckRow>) {
-        let Some(endpoint) = served.first().copied() else { return };
-        let hello = || vec![Message { role: "user", content: "hello" }];
-        let (good, empty) = match endpoint {
-            Endpoint::Chat | Endpoint::Responses | Endpoint::Messages => {
-                (Input::Messages(hello()), r#""messages":[]"#)
-            }
-            Endpoint::Completions => (Input::Prompt("hello"), r#""prompt":[]"#),
+    /// Adds the rows, on the first route that is served, in the form that it takes.
+    pub async fn all(&self, served: &[Template], rows: &mut Vec<CheckRow>) {
+        let Some(template) = served.first() else { return };
+        let endpoint = template.endpoint;
+        let empty = match endpoint {
+            Endpoint::Chat | Endpoint::Responses | Endpoint::Messages => r#""messages":[]"#,
+            Endpoint::Completions => r#""prompt":[]"#,
         };
-        let mut unknown = RequestBody::new("plimsoll-no-such-model", good, 1);
-        (unknown.stream, unknown.include_usage) = (false, false);
+        let unknown = Template { model: "plimsoll-no-such-model".to_owned(), ..template.clone() };
+        let limit = template.form.limit;
         let model = serde_json::Value::from(self.model);
         let bodies = [
-            ("refuses an unknown model", unknown.to_bytes()),
+            ("refuses an unknown model", unknown.whole(&Prompt::user("hello"), 1)),
             ("refuses malformed JSON", Bytes::from_static(b"{\"model\": \"m\", \"max_tokens\": 1,")),
-            ("refuses an empty request", format!(r#"{{"model":{model},{empty},"max_tokens":1}}"#).into()),
+            ("refuses an empty request", format!(r#"{{"model":{model},{empty},"{limit}":1}}"#).into()),
         ];
         for (name, body) in bodies {
             rows.push(self.one(endpoint, name, body).await);

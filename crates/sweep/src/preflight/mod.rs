@@ -10,7 +10,9 @@ mod targets;
 mod way;
 
 pub use files::Files;
+pub use form::describe as describe_form;
 pub use limits::open_files;
+pub use probe::Prober;
 pub use server::{Server, without_credentials};
 pub use way::Way;
 

@@ -47,6 +47,7 @@ pub async fn probe(
     let prober = Prober { target, limit, keeps: Cell::new(None) };
     let asked = template.form.clone();
     let first = prober.find_form(&mut template, &short, mean).await?;
+    judge(&first, prober.target)?;
     describe(plan.endpoint, &asked, &template.form, conditions);
     conditions.server.stream_usage = first.output_tokens.is_some();
     if first.output_tokens.is_none() && files.tokenizer.is_none() {
@@ -121,16 +122,23 @@ fn check_lengths(plan: &Plan, files: &Files, conditions: &Conditions) -> Result<
     Ok(())
 }
 
-struct Prober<'a> {
+/// Sends single requests to one server.
+pub struct Prober<'a> {
     target: &'a Target,
     limit: Duration,
     /// Whether a connection outlived its first answer; absent while that is not known.
     keeps: Cell<Option<bool>>,
 }
 
-impl Prober<'_> {
-    /// Leaves fields out, one after another, until the server takes the rest.
-    async fn find_form(
+impl<'a> Prober<'a> {
+    /// One that does not look whether connections outlive their answers. `limit` is for each request.
+    pub const fn new(target: &'a Target, limit: Duration) -> Self {
+        Self { target, limit, keeps: Cell::new(Some(true)) }
+    }
+
+    /// Leaves fields out, one after another, until the server takes the rest; what it then answers may still be a failure
+    /// of another kind.
+    pub async fn find_form(
         &self,
         template: &mut Template,
         prompt: &Prompt,
@@ -140,7 +148,6 @@ impl Prober<'_> {
         for _ in 0..MOST_REFUSALS {
             let trace = self.send(template, prompt, max_tokens).await?;
             let Some(refused) = self.refused(&trace, template, prompt, max_tokens).await else {
-                judge(&trace, self.target)?;
                 return Ok(trace);
             };
             let instead = refused.instead.as_deref();
@@ -231,7 +238,13 @@ impl Prober<'_> {
         Ok(trace)
     }
 
-    async fn send(&self, template: &Template, prompt: &Prompt, max_tokens: u32) -> Result<Trace, SweepError> {
+    /// One streamed request. An error: no complete answer within the limit.
+    pub async fn send(
+        &self,
+        template: &Template,
+        prompt: &Prompt,
+        max_tokens: u32,
+    ) -> Result<Trace, SweepError> {
         let Target { dial, head, path, limits, .. } = self.target.clone();
         let mut slot = Slot::new(dial, head, &path, limits).map_err(SweepError::usage)?;
         let mut trace = Trace::default();

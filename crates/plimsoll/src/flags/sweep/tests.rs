@@ -11,7 +11,7 @@ fn flags(args: &[&str]) -> SweepFlags {
 
 fn plan_file(name: &str, text: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("plimsoll-{}-{name}.toml", std::process::id()));
-    fs::write(&path, text).unwrap();
+    std::fs::write(&path, text).unwrap();
     path
 }
 
