@@ -108,7 +108,7 @@ impl RunFolder {
                 self.file(name).display()
             )));
         }
-        let bad_lines = requests.bad.len() + phases.bad.len() + samples.bad.len();
+        let bad_lines = requests.bad.len() + phases.bad.len() + samples.bad.len() + client.bad.len();
         Ok(RunData {
             plan,
             conditions,

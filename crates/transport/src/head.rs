@@ -1,4 +1,4 @@
-use crate::{Dial, Proxy, Secret, Trace, TransportError};
+use crate::{Dial, Proxy, Secret, Trace, TransportError, proxy::percent_decoded};
 use bytes::Bytes;
 use hyper::header::{
     AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION, USER_AGENT,
@@ -130,6 +130,20 @@ impl Head {
     /// The same with a value that is never shown.
     pub fn with_secret(self, name: &str, value: &Secret) -> Result<Self, TransportError> {
         self.with_header(name, value.expose(), true)
+    }
+
+    /// To go with an address of this query: its values may be keys, and are taken out of what the server says.
+    #[must_use]
+    pub fn with_query(mut self, query: &str) -> Self {
+        for value in query.split('&').filter_map(|pair| pair.split_once('=').map(|(_, value)| value)) {
+            self.keep_secret(value);
+            if let Ok(plain) = String::from_utf8(percent_decoded(value))
+                && plain != value
+            {
+                self.keep_secret(&plain);
+            }
+        }
+        self
     }
 
     /// With one more header.

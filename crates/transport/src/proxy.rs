@@ -81,7 +81,7 @@ impl fmt::Debug for Proxy {
 }
 
 /// Credentials in an address are percent-encoded; RFC 3986, 2.1.
-fn percent_decoded(text: &str) -> Vec<u8> {
+pub fn percent_decoded(text: &str) -> Vec<u8> {
     let mut bytes = text.as_bytes().iter();
     let mut decoded = Vec::new();
     while let Some(byte) = bytes.next() {

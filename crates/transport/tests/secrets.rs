@@ -96,12 +96,15 @@ async fn secret_headers_are_not_kept_in_any_writing() {
     let head = Head::new("test", None).unwrap().with_header("x-api-key", "sk-\"odd\\/key<", true).unwrap();
     let head = head.with_header("authorization", "Token tok-12345678", true).unwrap();
     let head = head.with_header("x-team", "blue-team-1", false).unwrap();
+    let head = head.with_query("n=1&key=que%2Fry-tok-odd");
     for (said, kept) in [
         (r#"bad key sk-\"odd\\/key<"#, "bad key ***"),
         (r"bad key sk-\u0022odd\\\/key\u003c.", "bad key ***."),
         (r#"bad key {\"key\":\"sk-\\\"odd\\\\/key<\"}"#, r#"bad key {"key":"***"}"#),
         ("bad tok-12345678 of blue-team-1", "bad *** of blue-team-1"),
         ("bad Token tok-12345678", "bad ***"),
+        ("bad /v1?key=que%2fry-tok-odd&n=1", "bad /v1?key=***&n=1"),
+        ("bad que/ry-tok-odd", "bad ***"),
     ] {
         let body = format!(r#"{{"error":{{"message":"{said}"}}}}"#);
         let page = format!("HTTP/1.1 401 X\r\ncontent-length: {}\r\n\r\n{body}", body.len());

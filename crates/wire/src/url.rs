@@ -88,6 +88,11 @@ impl BaseUrl {
         path
     }
 
+    /// The query, which may hold a key.
+    pub fn query(&self) -> Option<&str> {
+        self.query.as_deref()
+    }
+
     /// The whole address of a route, for display: without the query.
     pub fn url(&self, route: &str) -> String {
         format!("{}{}", self.origin(), self.bare_path(route))

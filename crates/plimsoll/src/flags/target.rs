@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[command(next_help_heading = "Target")]
 pub struct TargetFlags {
     /// Base address of the server, with or without /v1; several, repeated or parted by commas, share the requests in
-    /// turn [default: the embedded mock].
+    /// turn [default: the embedded mock, where the command has one].
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub url: Option<Vec<String>>,
     /// Model name [default: the one that the server serves].

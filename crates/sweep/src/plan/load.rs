@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 
 /// Most slots of one level, and most requests in flight of an open loop's cap.
 const MAX_LEVEL: u32 = 20_000;
+/// Most requests that a count asks of a level: their records and arrivals are held in memory.
+const MAX_REQUESTS: u32 = 10_000_000;
 /// Most retries of one request.
 const MAX_RETRIES: u32 = 10;
 
@@ -58,6 +60,11 @@ pub fn check(plan: &Plan) -> Result<(), SweepError> {
     let refuse = |message: String| Err(SweepError::usage(message));
     if plan.requests == Some(0) {
         return refuse("--requests: 0 measures nothing; give at least 1".to_owned());
+    }
+    for (name, count) in [("--requests", plan.requests), ("--warmup", plan.warmup)] {
+        if let Some(count) = count.filter(|count| *count > MAX_REQUESTS) {
+            return refuse(format!("{name}: {count} is more than a level can hold; at most {MAX_REQUESTS}"));
+        }
     }
     if plan.requests.is_some() && plan.duration.is_some() {
         return refuse(
@@ -134,7 +141,12 @@ fn check_arrivals(plan: &Plan) -> Result<(), SweepError> {
 const MAX_RATE: f64 = 100_000.0;
 
 fn too_fast(plan: &Plan) -> Result<(), SweepError> {
-    match plan.rate.iter().map(|rate: &Rate| rate.per_second()).find(|rate| *rate > MAX_RATE) {
+    let start = match &plan.arrivals {
+        Arrivals::Ramp { from, .. } => Some(*from),
+        _ => None,
+    };
+    let rates = plan.rate.iter().copied().chain(start);
+    match rates.map(Rate::per_second).find(|rate| *rate > MAX_RATE) {
         Some(rate) => Err(SweepError::usage(format!(
             "--rate: {rate} requests per second is more than this client can send; at most {MAX_RATE}"
         ))),
@@ -153,6 +165,19 @@ mod tests {
         let mut plan = Plan { rate, ..Plan::default() };
         change(&mut plan);
         resolve(plan, 1).map(|resolved| resolved.plan).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_no_machine_can_hold_or_send_is_refused() {
+        let error = |change: fn(&mut Plan)| open(change).unwrap_err();
+        assert!(error(|plan| plan.requests = Some(u32::MAX)).starts_with("--requests: 4294967295 is more"));
+        assert!(error(|plan| plan.warmup = Some(10_000_001)).starts_with("--warmup: 10000001 is more"));
+        assert!(open(|plan| plan.warmup = Some(10_000_000)).is_ok());
+        let ramp = error(|plan| {
+            plan.arrivals = "ramp:1000000".parse().unwrap();
+            plan.duration = Some(Span::from_millis(1000));
+        });
+        assert!(ramp.starts_with("--rate: 1000000 requests per second is more"), "{ramp}");
     }
 
     #[test]

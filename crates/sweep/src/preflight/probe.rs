@@ -156,14 +156,16 @@ impl<'a> Prober<'a> {
                 None => {
                     return Err(SweepError::target(format!(
                         "{} refuses `{}`, and every other name of it that is known: {}",
-                        self.target.path, refused.field, refused.message
+                        route(self.target),
+                        refused.field,
+                        refused.message
                     )));
                 }
             }
         }
         Err(SweepError::target(format!(
             "{} refuses one field of a request after another; is it a server for LLMs?",
-            self.target.path
+            route(self.target)
         )))
     }
 
@@ -281,8 +283,13 @@ fn judge(trace: &Trace, target: &Target) -> Result<(), SweepError> {
         Some(Outcome::Ok) => Ok(()),
         Some(Outcome::Failed { kind, message }) => Err(SweepError::target(format!(
             "a request to {} failed before the load began ({kind}): {message}",
-            target.path
+            route(target)
         ))),
-        None => Err(SweepError::target(format!("a request to {} came to no end", target.path))),
+        None => Err(SweepError::target(format!("a request to {} came to no end", route(target)))),
     }
+}
+
+/// The path without its query, which may hold a key.
+fn route(target: &Target) -> &str {
+    target.path.split('?').next().unwrap_or_default()
 }

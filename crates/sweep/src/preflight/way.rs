@@ -68,6 +68,9 @@ impl Way {
     pub fn head(&self, base: &BaseUrl) -> Result<Head, SweepError> {
         let wrong = |error: TransportError| SweepError::usage(error);
         let mut head = Head::new(&base.authority(), self.key.as_ref()).map_err(wrong)?;
+        if let Some(query) = base.query() {
+            head = head.with_query(query);
+        }
         if self.endpoint == Endpoint::Messages {
             let (name, version) = ANTHROPIC_VERSION;
             head = head.with(name, version);

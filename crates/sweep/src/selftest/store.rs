@@ -55,11 +55,14 @@ impl CeilingStore {
     }
 
     /// The ceiling of this host, if this version of the client measured it with at most so many worker threads: what more of
-    /// them can do says nothing of fewer. A file that cannot be read is none.
+    /// them can do says nothing of fewer. A file that cannot be read, or has no rates, is none.
     pub fn read(&self, client: &str, workers: u32) -> Option<Ceiling> {
         let stored: Stored = serde_json::from_str(&fs::read_to_string(&self.0).ok()?).ok()?;
         let ceiling = stored.ceiling;
-        (stored.host == host() && ceiling.client == client && ceiling.workers <= workers).then_some(ceiling)
+        let sound =
+            ceiling.streams > 0 && [ceiling.events_s, ceiling.requests_s].iter().all(|rate| *rate > 0.0);
+        (sound && stored.host == host() && ceiling.client == client && ceiling.workers <= workers)
+            .then_some(ceiling)
     }
 }
 
@@ -92,17 +95,22 @@ mod tests {
     fn only_the_same_client_on_the_same_host_reads_it_back() {
         let folder = std::env::temp_dir().join(format!("plimsoll-store-{}", std::process::id()));
         let store = CeilingStore(folder.join("deep").join(FILE));
-        let ceiling =
-            Ceiling { client: "plimsoll 1".to_owned(), workers: 2, streams: 7, ..Ceiling::default() };
+        let (workers, streams, events_s, requests_s) = (2, 7, 10.0, 5.0);
+        let client = "plimsoll 1".to_owned();
+        let ceiling = Ceiling { client, workers, streams, events_s, requests_s, ..Ceiling::default() };
         assert_eq!(store.read("plimsoll 1", 2), None);
         store.write(&ceiling).unwrap();
         assert_eq!(store.read("plimsoll 1", 2), Some(ceiling.clone()));
-        assert_eq!(store.read("plimsoll 1", 8), Some(ceiling));
+        assert_eq!(store.read("plimsoll 1", 8), Some(ceiling.clone()));
         assert_eq!(store.read("plimsoll 1", 1), None, "measured with more threads");
         assert_eq!(store.read("plimsoll 2", 2), None);
         let other = fs::read_to_string(store.path()).unwrap().replace(&host(), "elsewhere");
         fs::write(store.path(), other).unwrap();
         assert_eq!(store.read("plimsoll 1", 2), None);
+        for wrong in [Ceiling { events_s: -1.0, ..ceiling.clone() }, Ceiling { streams: 0, ..ceiling }] {
+            store.write(&wrong).unwrap();
+            assert_eq!(store.read("plimsoll 1", 2), None, "{wrong:?}");
+        }
         fs::write(store.path(), "{broken").unwrap();
         assert_eq!(store.read("plimsoll 1", 2), None);
         fs::remove_dir_all(folder).unwrap();
