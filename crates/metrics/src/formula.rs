@@ -148,7 +148,7 @@ const FORMULAS: &[Formula] = &[
     ),
     formula(
         "kernel_lag_quantile",
-        "largest time between the kernel's receipt of bytes and their read, per measured request, looked at once in 0.1 ms of a thread's reads; quantile",
+        "largest time between the kernel's receipt of bytes and their read, per measured request, looked at once in 0.1 ms of a thread's reads, with every fourth while it is late; quantile",
         "the client's own delay before reading",
     ),
     formula(

@@ -87,8 +87,8 @@ pub struct RequestRecord {
     /// Largest time between the read that brought an event and its use by this client.
     pub client_lag_ns: Nanos,
     /// Largest time between the kernel's receipt of bytes and their read by this client, where the kernel tells. Looked at
-    /// with the first read of an answer and once in 0.1 ms of a thread's reads; a read in between counts as late as the
-    /// one before it that was looked at.
+    /// with the first read of an answer and once in 0.1 ms of a thread's reads, with every fourth while it is late; a read in
+    /// between counts as late as the one before it that was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_lag_ns: Option<Nanos>,
     /// Content-Encoding that the server used without being asked; undone while reading.

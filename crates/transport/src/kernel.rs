@@ -61,7 +61,9 @@ mod linux {
     };
 
     /// Time for which one stamp holds.
-    const NEAR: Duration = Duration::from_micros(100);
+    const NEAR: Nanos = Nanos(100_000);
+    /// Reads of a late thread for which one stamp holds.
+    const FEW: u8 = 3;
 
     /// Most bytes of one read.
     const LARGEST: usize = 64 << 10;
@@ -90,6 +92,8 @@ mod linux {
     struct Looked {
         at: Instant,
         waited: Option<Nanos>,
+        /// Reads since.
+        reads: u8,
     }
 
     thread_local! {
@@ -99,9 +103,10 @@ mod linux {
     /// One read, and how long its bytes had waited for it. `fresh` asks for a stamp of its own: the first read of an answer
     /// has one.
     ///
-    /// A stamp costs a third of a read more. Sockets are read in the order in which their bytes came, so that a thread is as
-    /// late with the next read as with the last, and at most so much later as time has passed: a stamp holds for what
-    /// the thread reads within [`NEAR`] of it. No delay is told shorter by more than that, nor a longer one missed.
+    /// A stamp costs a third of a read more. Sockets are read in the order in which their bytes came, so that a thread is at
+    /// most so much later with the next read as time has passed since the last. A stamp holds for what the thread reads
+    /// within [`NEAR`] of it if it shows no more delay than that; of a thread that is late, for the next [`FEW`] reads,
+    /// whose bytes came hardly later.
     pub fn poll_read(
         socket: &mut TcpStream,
         cx: &mut Context<'_>,
@@ -110,12 +115,15 @@ mod linux {
     ) -> Poll<io::Result<Option<Nanos>>> {
         if !fresh
             && let Some(looked) = LOOKED.get()
-            && looked.at.elapsed() < NEAR
+            && (looked.reads < FEW || looked.waited.is_none_or(|waited| waited < NEAR))
+            && looked.at.elapsed().as_nanos() < NEAR.0.into()
         {
-            return Pin::new(socket).poll_read(cx, buf).map_ok(|()| looked.waited);
+            ready!(Pin::new(socket).poll_read(cx, buf))?;
+            LOOKED.set(Some(Looked { reads: looked.reads.saturating_add(1), ..looked }));
+            return Poll::Ready(Ok(looked.waited));
         }
         let waited = ready!(poll_stamped(socket, cx, buf))?;
-        LOOKED.set(Some(Looked { at: Instant::now(), waited }));
+        LOOKED.set(Some(Looked { at: Instant::now(), waited, reads: 0 }));
         Poll::Ready(Ok(waited))
     }
 
