@@ -7,7 +7,10 @@ use plimsoll_driver::{
 use plimsoll_mock::{Ledger, MockConfig, spawn_thread};
 use plimsoll_record::{MockEngine, RequestRecord, Span};
 use plimsoll_transport::{Clock, Dial, Head, Limits};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::{
+    thread::{CpuSet, sched_getaffinity, sched_setaffinity},
+    time::{ClockId, clock_gettime},
+};
 use std::{
     io::{BufRead, BufReader, Write},
     net::SocketAddr,
@@ -74,6 +77,7 @@ impl Streams {
             num_blocks: 1 << 22,
             ..MockEngine::default()
         };
+        keep_to(|cpu, of| cpu + 1 == of);
         let (epoch, anchor) = (Instant::now(), monotonic());
         let mock = spawn_thread(MockConfig::of_engine(engine), epoch).unwrap();
         println!("{}", mock.addr());
@@ -93,6 +97,23 @@ fn print_ledger(ledger: &Ledger, anchor: u64) {
         }
         writeln!(out).unwrap();
     }
+}
+
+/// Keeps this process to processors of its own where there are two: the server stands in for one on another machine,
+/// and a scheduler that has both take turns on one processor would tell nothing of the client.
+fn keep_to(which: impl Fn(usize, usize) -> bool) {
+    let allowed = sched_getaffinity(None).unwrap();
+    let all: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
+    if all.len() < 2 {
+        return;
+    }
+    let mut kept = CpuSet::new();
+    for (place, cpu) in all.iter().enumerate() {
+        if which(place, all.len()) {
+            kept.set(*cpu);
+        }
+    }
+    sched_setaffinity(None, &kept).unwrap();
 }
 
 /// The monotonic clock, the same in all processes, nanoseconds.
@@ -121,6 +142,8 @@ impl MockProcess {
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         out.read_line(&mut line).unwrap();
+        // Not before: the other process inherits it.
+        keep_to(|cpu, of| cpu + 1 < of);
         Self { address: line.trim().parse().unwrap(), child, out }
     }
 
