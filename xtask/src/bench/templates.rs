@@ -152,22 +152,23 @@ impl Template {
 mod tests {
     use super::*;
 
+    const LOAD: Load<'_> = Load {
+        url: "http://h:1",
+        model: "m",
+        tokenizer: "/t",
+        concurrency: 3,
+        requests: 40,
+        input: 64,
+        output: 32,
+        out: "/o",
+    };
+
     #[test]
     fn no_blank_is_left_and_no_word_is_empty() {
-        let load = Load {
-            url: "http://h:1",
-            model: "m",
-            tokenizer: "/t",
-            concurrency: 3,
-            requests: 40,
-            input: 64,
-            output: 32,
-            out: "/o",
-        };
         for template in &TEMPLATES {
             let words: Vec<String> =
-                template.arguments.split_whitespace().map(|word| load.fill(word)).collect();
-            let environment = template.environment.iter().map(|(_, value)| load.fill(value));
+                template.arguments.split_whitespace().map(|word| LOAD.fill(word)).collect();
+            let environment = template.environment.iter().map(|(_, value)| LOAD.fill(value));
             for word in words.iter().cloned().chain(environment) {
                 assert!(!word.contains(['{', '}']), "{}: {word}", template.name);
             }
@@ -184,19 +185,9 @@ mod tests {
     /// The flags are those of the script's own usage text.
     #[test]
     fn llmperf_is_called_for_the_same_load_with_its_own_flags() {
-        let load = Load {
-            url: "http://h:1",
-            model: "m",
-            tokenizer: "/t",
-            concurrency: 3,
-            requests: 40,
-            input: 64,
-            output: 32,
-            out: "/o",
-        };
         let template = TEMPLATES.iter().find(|template| template.form == Form::Llmperf).unwrap();
         assert_eq!(template.program, "token_benchmark_ray.py");
-        let words: Vec<String> = template.arguments.split_whitespace().map(|word| load.fill(word)).collect();
+        let words: Vec<String> = template.arguments.split_whitespace().map(|word| LOAD.fill(word)).collect();
         let mut pairs: Vec<(&str, &str)> =
             words.chunks(2).map(|pair| (pair[0].as_str(), pair[1].as_str())).collect();
         pairs.sort_unstable();
@@ -216,7 +207,7 @@ mod tests {
             ]
         );
         let environment: Vec<(&str, String)> =
-            template.environment.iter().map(|(name, value)| (*name, load.fill(value))).collect();
+            template.environment.iter().map(|(name, value)| (*name, LOAD.fill(value))).collect();
         // It adds `chat/completions` to the base, and demands a key.
         assert!(environment.contains(&("OPENAI_API_BASE", "http://h:1/v1".to_owned())));
         assert!(environment.iter().any(|(name, key)| *name == "OPENAI_API_KEY" && !key.is_empty()));
