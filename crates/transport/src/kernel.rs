@@ -96,6 +96,14 @@ mod linux {
         reads: u8,
     }
 
+    impl Looked {
+        /// True when the next read, so long after, needs no stamp of its own.
+        fn holds_after(self, time: Duration) -> bool {
+            let on_time = self.waited.is_none_or(|waited| waited < NEAR);
+            (on_time || self.reads < FEW) && time.as_nanos() < NEAR.0.into()
+        }
+    }
+
     thread_local! {
         static LOOKED: Cell<Option<Looked>> = const { Cell::new(None) };
     }
@@ -115,8 +123,7 @@ mod linux {
     ) -> Poll<io::Result<Option<Nanos>>> {
         if !fresh
             && let Some(looked) = LOOKED.get()
-            && (looked.reads < FEW || looked.waited.is_none_or(|waited| waited < NEAR))
-            && looked.at.elapsed().as_nanos() < NEAR.0.into()
+            && looked.holds_after(looked.at.elapsed())
         {
             ready!(Pin::new(socket).poll_read(cx, buf))?;
             LOOKED.set(Some(Looked { reads: looked.reads.saturating_add(1), ..looked }));
@@ -184,5 +191,23 @@ mod linux {
         let now = Duration::new(now.tv_sec.try_into().ok()?, now.tv_nsec.try_into().ok()?);
         let waited = now.checked_sub(stamp).filter(|_| !stamp.is_zero())?;
         Some(Nanos(u64::try_from(waited.as_nanos()).ok()?))
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_stamp_holds_for_a_moment_and_of_a_late_thread_for_few_reads() {
+            let holds = |waited: Option<u64>, reads, micros| {
+                let looked = Looked { at: Instant::now(), waited: waited.map(|it| Nanos(1000 * it)), reads };
+                looked.holds_after(Duration::from_micros(micros))
+            };
+            for waited in [None, Some(0), Some(99)] {
+                assert!(holds(waited, 200, 99), "{waited:?}: on time, so is what follows");
+                assert!(!holds(waited, 0, 100), "{waited:?}: the thread may have been late since");
+            }
+            assert!(holds(Some(100), 2, 99) && !holds(Some(100), 3, 0), "every fourth");
+        }
     }
 }
