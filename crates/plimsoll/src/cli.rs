@@ -97,6 +97,15 @@ mod tests {
     use plimsoll_record::Plan;
 
     #[test]
+    fn a_negative_number_is_told_as_the_flags_own() {
+        for line in ["sweep --retries -1", "sweep --rate -3", "mock --port -1", "check --timeout -1"] {
+            let error = Cli::try_parse_from(["plimsoll"].into_iter().chain(line.split(' '))).unwrap_err();
+            let flag = line.split(' ').nth(1).unwrap();
+            assert!(one_line(&error.to_string()).contains(flag), "{line}: {error}");
+        }
+    }
+
+    #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
     }
