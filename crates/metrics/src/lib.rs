@@ -57,6 +57,7 @@ mod window;
 mod words;
 
 pub use client::{ClientProof, ClientVerdict, Criterion, CriterionState};
+pub use knee::refine::{Refinement, next_level, refine};
 pub use run::{RunData, summarize};
 pub use server::{Bucketed, bucket_quantile};
 pub use slo::{Objective, Slo, SloError};

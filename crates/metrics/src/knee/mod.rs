@@ -4,6 +4,7 @@
 //! `X / R = X² / N` is largest where the elasticity is one half: below it more users pay in latency more than they gain.
 //! In an open loop the knee is saturation: the lowest rate at which the server falls behind, so that the backlog grows.
 
+pub mod refine;
 mod saturation;
 
 use crate::summary::{Elasticity, Knee, KneeState};
