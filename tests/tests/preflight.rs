@@ -244,6 +244,45 @@ async fn servers_that_differ_are_told_and_those_without_the_model_refused() {
     assert!(ended.stderr.contains("does not serve `m`; it serves `another`"), "{}", ended.stderr);
 }
 
+/// A redirect of the pages that are asked before the load names its location, and is followed only as the policy says.
+#[tokio::test(flavor = "multi_thread")]
+async fn redirects_of_the_first_pages_are_named_or_followed() {
+    let server = MockServer::start().await;
+    let moved = |to: &str| ResponseTemplate::new(307).insert_header("location", to);
+    Mock::given(path("/v1/models")).respond_with(moved("/moved/models?k=secret")).mount(&server).await;
+    Mock::given(path("/metrics"))
+        .respond_with(moved("http://127.0.0.2:1/page?k=secret"))
+        .mount(&server)
+        .await;
+    let models = ResponseTemplate::new(200).set_body_json(json!({"data": [{"id": "m"}]}));
+    Mock::given(path("/moved/models")).respond_with(models).mount(&server).await;
+    Mock::given(method("POST")).respond_with(Picky::default()).mount(&server).await;
+    let (ended, folder) = sweep(vec![server.uri()], &[]).await;
+    assert!(folder.is_none());
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    let told = "HTTP 307: redirected to /moved/models; follow it with --redirects same-host";
+    assert!(ended.stderr.contains(told) && !ended.stderr.contains("secret"), "{}", ended.stderr);
+    let (ended, folder) = sweep(vec![server.uri()], &["--redirects", "same-host"]).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(folder.unwrap().conditions().server.model, "m");
+    let told = "status 307: redirected to http://127.0.0.2:1/page, another server";
+    assert!(ended.stderr.contains(told) && !ended.stderr.contains("secret"), "{}", ended.stderr);
+    let uri = server.uri();
+    let checked = |more: &'static [&'static str]| {
+        let uri = uri.clone();
+        let run = move || Program::new(&[&["check", "--url", &uri, "--requests", "0"], more].concat()).run();
+        tokio::task::spawn_blocking(run)
+    };
+    let ended = checked(&[]).await.unwrap();
+    assert!(ended.stdout.contains("HTTP 307: redirected to /moved/models; follow it with"), "{ended:?}");
+    let ended = checked(&["--redirects", "same-host"]).await.unwrap();
+    assert!(ended.stdout.contains("serves `m`"), "{ended:?}");
+    assert!(
+        ended.stdout.contains("HTTP 307 (redirected to http://127.0.0.2:1/page; if the page"),
+        "{ended:?}"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn headers_reach_the_server_and_their_secrets_nothing_else() {
     const HEADER: &str = "X-Team-Token: env:PLIMSOLL_TEST_TEAM";

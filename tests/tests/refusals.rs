@@ -4,7 +4,10 @@
 
 use plimsoll_mock::{MockConfig, MockHandle, spawn_thread};
 use plimsoll_tests::{Ended, Program, TempDir};
-use std::net::TcpListener;
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+};
 use tokio::time::Instant;
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers::any};
 
@@ -57,6 +60,43 @@ fn free_port() -> u16 {
 fn nobody_listens() {
     let url = format!("http://127.0.0.1:{}", free_port());
     refused(&sweep(&url, &[]), 3, &[&url, "refused", "is the server up"]);
+}
+
+/// What a server with TLS says to plain HTTP: an alert, `unexpected_message`, and the end (RFC 8446, 6).
+#[test]
+fn a_port_that_speaks_tls() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let mut socket = socket.unwrap();
+            let read = socket.read(&mut [0; 4096]).unwrap();
+            if read > 0 {
+                socket.write_all(&[0x15, 3, 1, 0, 2, 2, 10]).unwrap();
+            }
+        }
+    });
+    refused(&sweep(&url, &[]), 3, &[&url, "speaks TLS at that port, write https:// in the address"]);
+    let checked = Program::new(&["check", "--url", &url]).run();
+    assert!(checked.stdout.contains("write https:// in the address"), "{checked:?}");
+}
+
+#[test]
+fn what_is_wrong_with_the_way_begins_with_its_flag() {
+    let proxy = format!("http://127.0.0.1:{}", free_port());
+    let of_proxy = sweep("http://127.0.0.1:9", &["--proxy", &proxy]);
+    refused(&of_proxy, 3, &["error: --proxy: cannot connect to 127.0.0.1", "is the proxy up"]);
+    let unknown = sweep("http://127.0.0.1:9", &["--proxy", "http://no-such-host.invalid:1"]);
+    refused(&unknown, 3, &["error: --proxy: ", "no-such-host.invalid"]);
+    let tls = |flags: &[&str]| sweep("https://127.0.0.1:9", flags);
+    refused(&tls(&["--ca-file", "/none.pem"]), 2, &["error: --ca-file: ", "/none.pem"]);
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/tls");
+    let (cert, key) = (format!("{fixtures}/client.pem"), format!("{fixtures}/client.key"));
+    let pair = |cert: &str, key: &str| tls(&["--client-cert", cert, "--client-key", key]);
+    refused(&pair("/none.pem", &key), 2, &["error: --client-cert: ", "/none.pem"]);
+    refused(&pair(&cert, "/none.key"), 2, &["error: --client-key: ", "/none.key"]);
+    let other = format!("{fixtures}/stranger.pem");
+    refused(&pair(&other, &key), 2, &["error: --client-cert: ", "cannot be used"]);
 }
 
 #[test]

@@ -120,6 +120,7 @@ impl Scraper {
         let limits = || FetchLimits {
             body: self.settings.page_limit,
             time: end.saturating_duration_since(Instant::now()),
+            ..FetchLimits::default()
         };
         let reply = fetch(dial, head, path, None, limits()).await.map_err(|error| told(&error, path))?;
         let Some(location) = reply.header("location").filter(|_| (300..400).contains(&reply.status)) else {
@@ -127,9 +128,12 @@ impl Scraper {
         };
         match self.target.path_of(location) {
             Some(path) => fetch(dial, head, path, None, limits()).await.map_err(|error| told(&error, path)),
-            None => {
-                Err(format!("status {}: redirected to another server, which is not followed", reply.status))
-            }
+            None => Err(format!(
+                "status {}: redirected to {}, another server, which is not followed; if the page is there, name it with \
+                 --scrape",
+                reply.status,
+                reply.redirected_to().unwrap_or_else(|| "an address that cannot be read".to_owned())
+            )),
         }
     }
 

@@ -88,7 +88,7 @@ async fn one_redirect_on_the_same_server_is_followed() {
     assert_eq!(sample.outcome, SampleOutcome::Ok);
     let elsewhere = ResponseTemplate::new(302).insert_header("location", "http://127.0.0.2:1/metrics");
     let message = failure_of(elsewhere).await;
-    assert!(message.contains("redirected to another server"), "{message}");
+    assert!(message.contains("redirected to http://127.0.0.2:1/metrics, another server"), "{message}");
     let again = failure_of(ResponseTemplate::new(307).insert_header("location", "/metrics")).await;
     assert!(again.contains("status 307"), "{again}");
 }

@@ -165,7 +165,11 @@ pub async fn check(options: &CheckOptions) -> Result<CheckReport, SweepError> {
     };
     let way = Way::of_plan(&options.plan, options.key.as_ref())?;
     let server = Server::reach(&Link::Url, url, &way).await?;
-    let limits = FetchLimits { time: options.plan.timeout.duration(), ..FetchLimits::default() };
+    let limits = FetchLimits {
+        time: options.plan.timeout.duration(),
+        redirects: options.plan.redirects,
+        ..FetchLimits::default()
+    };
     let pages = pages::Pages { server: &server, way: &way, options, limits };
     let mut report = CheckReport { rows: Vec::new(), load: None };
     let connection = pages.connection().await;

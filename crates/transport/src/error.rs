@@ -9,10 +9,33 @@ pub struct TransportError {
     kind: FailureKind,
     time_limit: Option<TimeLimit>,
     usage: bool,
+    part: Option<DialPart>,
     message: String,
 }
 
+/// What of a way to a server an error is about, where that is not the server's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DialPart {
+    /// The file of certificates to trust.
+    CaFile,
+    /// This client's own certificate.
+    ClientCert,
+    /// Its private key.
+    ClientKey,
+    /// The proxy in between.
+    Proxy,
+}
+
 impl TransportError {
+    /// What the error is about, where that is not the server's address.
+    pub const fn part(&self) -> Option<DialPart> {
+        self.part
+    }
+
+    pub(crate) fn about(self, part: DialPart) -> Self {
+        Self { part: Some(part), ..self }
+    }
+
     /// The kind of failure.
     pub const fn kind(&self) -> FailureKind {
         self.kind
@@ -34,7 +57,7 @@ impl TransportError {
     }
 
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, time_limit: None, usage: false, message: message.into() }
+        Self { kind, time_limit: None, usage: false, part: None, message: message.into() }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {

@@ -108,7 +108,13 @@ impl Exchange<'_> {
         self.trace.head = Some(self.clock.nanos(sensor.last_read()));
         self.trace.http_status = Some(response.status().as_u16());
         self.trace.retry_after_s = advice::retry_after(response.status(), response.headers());
-        match redirect::step(&response, self.limits.redirects, address, self.trace.redirects) {
+        match redirect::step(
+            &response,
+            self.limits.redirects,
+            &hyper::Method::POST,
+            address,
+            self.trace.redirects,
+        ) {
             Some(Step::Follow(address)) => {
                 self.trace.redirects += 1;
                 return match self.skip(response.into_body(), sensor).await {

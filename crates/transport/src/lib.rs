@@ -77,7 +77,7 @@ mod trace;
 mod watchdog;
 
 pub use dial::{Dial, DialOptions, MemoryDial, Resolved, Route, TlsOptions};
-pub use error::TransportError;
+pub use error::{DialPart, TransportError};
 pub use exchange::Limits;
 pub use fetch::{FetchLimits, Reply, fetch};
 pub use head::Head;

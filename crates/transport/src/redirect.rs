@@ -1,5 +1,5 @@
 use crate::address::Address;
-use hyper::{Response, Uri, header::LOCATION};
+use hyper::{Method, Response, Uri, header::LOCATION};
 use plimsoll_record::Redirects;
 
 /// Most redirects of one request that are followed.
@@ -14,18 +14,41 @@ pub enum Step {
     Refuse(String),
 }
 
+/// Is it the status of a redirect?
+pub const fn is(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
+}
+
+/// A location as it may be shown: without user, password and query, bounded.
+pub fn shown(location: &str) -> Option<String> {
+    let location = location.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = location.split_once("//").unwrap_or(("", location));
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let between = if scheme.len() + rest.len() == location.len() { "" } else { "//" };
+    let text = format!("{scheme}{between}{host}{path}");
+    let text: String = text.chars().filter(|c| !c.is_control()).take(200).collect();
+    (!text.is_empty()).then_some(text)
+}
+
 /// Judges the response to a request that went to `address` after `followed` redirects. `None`: there is nothing to follow.
-pub fn step<B>(response: &Response<B>, policy: Redirects, address: &Address, followed: u32) -> Option<Step> {
+pub fn step<B>(
+    response: &Response<B>,
+    policy: Redirects,
+    method: &Method,
+    address: &Address,
+    followed: u32,
+) -> Option<Step> {
     let status = response.status().as_u16();
-    if policy == Redirects::Refuse || !matches!(status, 301 | 302 | 303 | 307 | 308) {
+    if policy == Redirects::Refuse || !is(status) {
         return None;
     }
     let location = response.headers().get(LOCATION)?.to_str().ok()?;
     let refuse = |reason: &str| {
-        let shown: String = location.split('?').next().unwrap_or_default().chars().take(200).collect();
+        let shown = shown(location).unwrap_or_default();
         Some(Step::Refuse(format!("refused by policy: HTTP {status} to {shown}: {reason}")))
     };
-    if !matches!(status, 307 | 308) {
+    if *method != Method::GET && !matches!(status, 307 | 308) {
         return refuse("only 307 and 308 promise that the request stays a POST");
     }
     if followed >= MOST {
@@ -121,6 +144,21 @@ mod tests {
             let found = follows(host, location);
             assert_eq!(found.as_deref(), Some(want).filter(|want| !want.is_empty()), "{location}");
         }
+    }
+
+    #[test]
+    fn a_location_is_shown_without_what_may_be_secret() {
+        for (location, told) in [
+            ("https://u:pw@h:1/x?k=1#z", Some("https://h:1/x")),
+            ("http://h?k", Some("http://h")),
+            ("//u@h/x", Some("//h/x")),
+            ("/a@b/c?k", Some("/a@b/c")),
+            ("a\u{1b}b/", Some("ab/")),
+            ("?k=1", None),
+        ] {
+            assert_eq!(shown(location).as_deref(), told, "{location}");
+        }
+        assert_eq!(shown(&"/x".repeat(200)).map(|text| text.len()), Some(200));
     }
 
     #[test]

@@ -203,7 +203,7 @@ mod tests {
         }
 
         #[test]
-        fn a_key_inside_json_is_found(key in "[ -~]{8,20}", deep in 0..3) {
+        fn a_key_inside_json_is_found(key in "[ -~]{8,20}", deep in 0..=4) {
             let mut text = key.clone();
             for _ in 0..deep {
                 text = serde_json::to_string(&text).unwrap();

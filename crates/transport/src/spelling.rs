@@ -5,7 +5,9 @@ use crate::proxy::base64;
 /// How characters are written.
 #[derive(Clone, Copy, Debug)]
 pub enum Spelling {
-    /// As in JSON strings within JSON strings, so deep. A gateway tells an error of its server in a string.
+    /// As in JSON strings within JSON strings, so deep. A gateway tells an error of its server in a string, and one before it
+    /// tells that in a string again. Every level doubles the backslashes, so that a bound is needed: four are two gateways,
+    /// a server, and a request that it repeats.
     Json(u8),
     /// `%2F`, as in addresses.
     Percent,
@@ -14,7 +16,15 @@ pub enum Spelling {
 }
 
 impl Spelling {
-    pub const ALL: [Self; 5] = [Self::Json(0), Self::Json(1), Self::Json(2), Self::Percent, Self::Entity];
+    pub const ALL: [Self; 7] = [
+        Self::Json(0),
+        Self::Json(1),
+        Self::Json(2),
+        Self::Json(3),
+        Self::Json(4),
+        Self::Percent,
+        Self::Entity,
+    ];
 
     /// False when a text shows no sign of it.
     pub fn is_in(self, text: &[u8]) -> bool {

@@ -1,8 +1,9 @@
 use super::{CheckOptions, CheckRow};
 use crate::{
     Link,
-    preflight::{Server, Way},
+    preflight::{Server, Way, advice, refusal},
 };
+use plimsoll_record::Redirects;
 use plimsoll_transport::{FetchLimits, Reply, TransportError, fetch};
 use plimsoll_wire::{
     chat::error_message,
@@ -40,7 +41,7 @@ impl Pages<'_> {
                 )
             }
             Ok(Err(error)) => {
-                CheckRow::fail(name, format!("{error}; is the server up, and are host and port right?"))
+                CheckRow::fail(name, format!("{error}{}", advice(&self.server.shown(), &error)))
             }
             Err(_) => CheckRow::fail(
                 name,
@@ -64,7 +65,10 @@ impl Pages<'_> {
         let asked = self.options.plan.model.clone();
         let reply = match self.get("/v1/models").await {
             Ok(reply) => reply,
-            Err(error) => return (CheckRow::fail(name, error.to_string()), None),
+            Err(error) => {
+                let detail = format!("{error}{}", advice(&self.server.shown(), &error));
+                return (CheckRow::fail(name, detail), None);
+            }
         };
         match reply.status {
             200 => {}
@@ -77,7 +81,7 @@ impl Pages<'_> {
                 return (CheckRow::fail(name, detail), None);
             }
             status => {
-                let detail = format!("HTTP {status}: {}", error_message(&reply.body));
+                let detail = refusal(status, &reply, self.limits.redirects);
                 return match asked {
                     Some(_) => (CheckRow::warn(name, detail), asked),
                     None => (
@@ -148,9 +152,12 @@ impl Pages<'_> {
         let reply = match reply {
             Ok(reply) if reply.status == 200 => reply,
             Ok(reply) => {
+                let moved = reply.redirected_to().map_or_else(String::new, |location| {
+                    format!(" (redirected to {location}; if the page is there, name it with --scrape)")
+                });
                 return CheckRow::warn(
                     name,
-                    format!("HTTP {}: no server metrics, so no bottleneck verdict", reply.status),
+                    format!("HTTP {}{moved}: no server metrics, so no bottleneck verdict", reply.status),
                 );
             }
             Err(error) => {
@@ -191,7 +198,9 @@ impl Pages<'_> {
             (found.0, way.head(base).map_err(|error| error.to_string())?)
         };
         let head = head.with("accept", "text/plain;version=0.0.4");
-        let reply = fetch(&dial, &head, &base.path("/metrics"), None, self.limits).await;
+        // A sweep follows one of the same server, too: it costs no request of the load.
+        let limits = FetchLimits { redirects: Redirects::SameHost, ..self.limits };
+        let reply = fetch(&dial, &head, &base.path("/metrics"), None, limits).await;
         reply.map_err(|error| error.to_string())
     }
 }

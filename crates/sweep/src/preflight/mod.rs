@@ -13,7 +13,7 @@ pub use files::Files;
 pub use form::describe as describe_form;
 pub use limits::open_files;
 pub use probe::Prober;
-pub use server::{Server, without_credentials};
+pub use server::{Server, advice, refusal, without_credentials};
 pub use way::Way;
 
 use crate::{

@@ -184,7 +184,8 @@ impl<'a> Prober<'a> {
             return Some(refused);
         }
         // The message alone does not name it; the rest of the body may.
-        let limits = FetchLimits { time: self.limit, ..FetchLimits::default() };
+        let redirects = self.target.limits.redirects;
+        let limits = FetchLimits { time: self.limit, redirects, ..FetchLimits::default() };
         let body = Some(template.prompt(prompt, max_tokens));
         let reply =
             fetch(&self.target.dial, &self.target.head, &self.target.path, body, limits).await.ok()?;

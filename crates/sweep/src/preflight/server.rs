@@ -1,7 +1,7 @@
-use super::Way;
+use super::{Way, way};
 use crate::{Link, SweepError};
-use plimsoll_record::{Conditions, TargetConditions};
-use plimsoll_transport::{Dial, FetchLimits, Head, Reply, TransportError, fetch};
+use plimsoll_record::{Conditions, Redirects, TargetConditions};
+use plimsoll_transport::{Dial, DialPart, FetchLimits, Head, Reply, TransportError, fetch};
 use plimsoll_wire::{
     chat::error_message,
     models::{Model, parse_models, parse_version},
@@ -92,7 +92,7 @@ impl Server {
                 }
             },
             401 | 403 => return Err(unauthorized(&shown, &reply)),
-            status => (Vec::new(), Some(format!("HTTP {status}: {}", error_message(&reply.body)))),
+            status => (Vec::new(), Some(refusal(status, &reply, limits.redirects))),
         };
         let version = match fetch(&self.dial, &self.head, &self.path("/version"), None, limits).await {
             Ok(reply) if reply.status == 200 => parse_version(&reply.body),
@@ -159,6 +159,20 @@ impl About {
     }
 }
 
+/// What a reply without success says: where it leads and what to do about it, or the server's words.
+pub fn refusal(status: u16, reply: &Reply, policy: Redirects) -> String {
+    let Some(location) = reply.redirected_to() else {
+        return format!("HTTP {status}: {}", error_message(&reply.body));
+    };
+    let advice = match policy {
+        Redirects::Refuse => "follow it with --redirects same-host, or name the final address with --url",
+        Redirects::SameHost => {
+            "not followed, as it leads to another origin or is one too many; name the final address with --url"
+        }
+    };
+    format!("HTTP {status}: redirected to {location}; {advice}")
+}
+
 /// Names, bounded, quoted.
 fn list(names: &[&str]) -> String {
     let mut text =
@@ -178,13 +192,25 @@ pub fn without_credentials(url: &str) -> String {
     url.parse::<BaseUrl>().map_or_else(|_| String::new(), |base| base.url(""))
 }
 
-pub fn unreachable(shown: &str, error: &TransportError) -> SweepError {
-    let advice = if error.is_connect() {
+fn unreachable(shown: &str, error: &TransportError) -> SweepError {
+    let place = match error.part() {
+        Some(part) => way::flag(part),
+        None => shown,
+    };
+    SweepError::target(format!("{place}: {error}{}", advice(shown, error)))
+}
+
+/// What to look at when the server at `shown` gives no answer.
+pub fn advice(shown: &str, error: &TransportError) -> &'static str {
+    if error.part() == Some(DialPart::Proxy) {
+        "; is the proxy up, and are its host and port right?"
+    } else if error.is_connect() {
         "; is the server up, and are host and port right?"
+    } else if shown.starts_with("http://") {
+        "; is this an HTTP server? If it speaks TLS at that port, write https:// in the address"
     } else {
         "; is this an HTTP server?"
-    };
-    SweepError::target(format!("{shown}: {error}{advice}"))
+    }
 }
 
 pub fn unauthorized(shown: &str, reply: &Reply) -> SweepError {

@@ -34,7 +34,7 @@ pub async fn describe(
     conditions: &mut Conditions,
 ) -> Result<(), SweepError> {
     let time = plan.timeout.duration().min(Duration::from_secs(10));
-    let limits = FetchLimits { time, ..FetchLimits::default() };
+    let limits = FetchLimits { time, redirects: plan.redirects, ..FetchLimits::default() };
     let mut all: Vec<(String, About)> = Vec::new();
     for server in servers {
         all.push((server.shown(), server.ask(limits).await?));

@@ -1,6 +1,6 @@
 use crate::{Header, Link, SweepError, header::read_headers};
 use plimsoll_record::{Endpoint, Plan, TargetConditions};
-use plimsoll_transport::{Dial, DialOptions, Head, Proxy, Secret, TlsOptions, TransportError};
+use plimsoll_transport::{Dial, DialOptions, DialPart, Head, Proxy, Secret, TlsOptions, TransportError};
 use plimsoll_wire::url::BaseUrl;
 use std::time::Duration;
 
@@ -85,7 +85,22 @@ impl Way {
     }
 }
 
-fn refused(flag: &str, error: &TransportError) -> SweepError {
-    let message = format!("{flag}: {error}");
+/// The flag of a part of the way.
+pub const fn flag(part: DialPart) -> &'static str {
+    match part {
+        DialPart::CaFile => "--ca-file",
+        DialPart::ClientCert => "--client-cert",
+        DialPart::ClientKey => "--client-key",
+        DialPart::Proxy => "--proxy",
+    }
+}
+
+/// An error of the address that `named` gives, or of another part of the way.
+fn refused(named: &str, error: &TransportError) -> SweepError {
+    let named = match error.part() {
+        Some(part) => flag(part),
+        None => named,
+    };
+    let message = format!("{named}: {error}");
     if error.is_usage() { SweepError::usage(message) } else { SweepError::target(message) }
 }

@@ -1,5 +1,5 @@
 use super::{Dial, DialOptions, Route, route::Reach};
-use crate::TransportError;
+use crate::{DialPart, TransportError};
 use plimsoll_record::{FailureKind, HttpVersion, Nanos, TargetConditions};
 use plimsoll_wire::url::BaseUrl;
 use std::net::SocketAddr;
@@ -45,7 +45,10 @@ impl Dial {
             None => (base.host(), base.port()),
         };
         let begun = Instant::now();
-        let addresses = look_up(host, port).await?;
+        let addresses = look_up(host, port).await.map_err(|error| match &options.proxy {
+            Some(_) => error.about(DialPart::Proxy),
+            None => error,
+        })?;
         let dns = Nanos(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
         conditions.addresses = addresses.iter().map(ToString::to_string).collect();
         conditions.dns_ns = Some(dns);

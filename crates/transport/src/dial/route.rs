@@ -1,5 +1,5 @@
 use super::{Dial, DialOptions, MemoryDial, connect_tcp, connect_unix};
-use crate::{Proxy, TransportError, io::Stream, tls::Tls};
+use crate::{DialPart, Proxy, TransportError, io::Stream, tls::Tls};
 use plimsoll_record::HttpVersion;
 use plimsoll_wire::url::BaseUrl;
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
@@ -69,7 +69,10 @@ impl Route {
 
     pub(super) async fn connect(&self) -> Result<Stream, TransportError> {
         match &self.0.reach {
-            Reach::Tcp(addresses) => connect_tcp(addresses).await,
+            Reach::Tcp(addresses) => connect_tcp(addresses).await.map_err(|error| match &self.0.proxy {
+                Some(_) => error.about(DialPart::Proxy),
+                None => error,
+            }),
             Reach::Unix(path) => connect_unix(path).await,
             Reach::Memory(dial) => Ok(dial.connect()),
         }

@@ -3,7 +3,7 @@ use super::{
     problem::problem,
     verify::{AnyCertificate, Trusting},
 };
-use crate::{TlsOptions, TransportError, connection::Layer, io::SensorIo};
+use crate::{DialPart, TlsOptions, TransportError, connection::Layer, io::SensorIo};
 use plimsoll_record::{FailureKind, HttpVersion};
 use std::{fmt, path::Path, sync::Arc};
 use tokio_rustls::{
@@ -12,7 +12,10 @@ use tokio_rustls::{
         ClientConfig, ProtocolVersion, RootCertStore,
         client::{WebPkiServerVerifier, danger::ServerCertVerifier},
         crypto::ring,
-        pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
+        pki_types::{
+            CertificateDer, PrivateKeyDer, ServerName,
+            pem::{self, PemObject},
+        },
     },
 };
 
@@ -45,14 +48,15 @@ impl Tls {
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let mut config = match (&options.client_cert, &options.client_key) {
             (None, None) => builder.with_no_client_auth(),
-            (Some(chain), Some(key)) => {
-                builder.with_client_auth_cert(certificates(chain)?, private_key(key)?).map_err(|error| {
+            (Some(chain), Some(key)) => builder
+                .with_client_auth_cert(certificates(chain, DialPart::ClientCert)?, private_key(key)?)
+                .map_err(|error| {
                     let (chain, key) = (chain.display(), key.display());
                     TransportError::usage(format!(
                         "the client certificate {chain} with the key {key} cannot be used: {error}"
                     ))
-                })?
-            }
+                    .about(DialPart::ClientCert)
+                })?,
             _ => {
                 return Err(TransportError::usage(
                     "a client certificate needs its key, and a key its certificate; give both files",
@@ -104,11 +108,12 @@ fn trusted(file: Option<&Path>) -> Result<(RootCertStore, Vec<CertificateDer<'st
     let mut roots = RootCertStore::empty();
     let system = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(system.certs);
-    let own = file.map(certificates).transpose()?.unwrap_or_default();
+    let own = file.map(|file| certificates(file, DialPart::CaFile)).transpose()?.unwrap_or_default();
     for certificate in &own {
         roots.add(certificate.clone()).map_err(|error| {
             let file = file.unwrap_or(Path::new("")).display();
             TransportError::usage(format!("a certificate of {file} cannot be trusted: {error}"))
+                .about(DialPart::CaFile)
         })?;
     }
     if roots.is_empty() {
@@ -120,16 +125,17 @@ fn trusted(file: Option<&Path>) -> Result<(RootCertStore, Vec<CertificateDer<'st
     Ok((roots, own))
 }
 
-fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TransportError> {
+fn certificates(file: &Path, part: DialPart) -> Result<Vec<CertificateDer<'static>>, TransportError> {
     let unreadable = |reason: &dyn fmt::Display| {
         TransportError::usage(format!("the certificates in {} cannot be read: {reason}", file.display()))
+            .about(part)
     };
     let found: Result<Vec<_>, _> =
-        CertificateDer::pem_file_iter(file).map_err(|error| unreadable(&error))?.collect();
+        CertificateDer::pem_file_iter(file).map_err(|error| unreadable(&reason(error)))?.collect();
     match found {
         Ok(found) if found.is_empty() => Err(unreadable(&"there is none in PEM (BEGIN CERTIFICATE)")),
         Ok(found) => Ok(found),
-        Err(error) => Err(unreadable(&error)),
+        Err(error) => Err(unreadable(&reason(error))),
     }
 }
 
@@ -137,8 +143,18 @@ fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, TransportError> {
     PrivateKeyDer::from_pem_file(file).map_err(|error| {
         let advice = "it must be in PEM and have no password";
         TransportError::usage(format!(
-            "the private key in {} cannot be read: {error}; {advice}",
-            file.display()
+            "the private key in {} cannot be read: {}; {advice}",
+            file.display(),
+            reason(error)
         ))
+        .about(DialPart::ClientKey)
     })
+}
+
+/// The system's own words where it is the file that cannot be read.
+fn reason(error: pem::Error) -> String {
+    match error {
+        pem::Error::Io(error) => error.to_string(),
+        other => other.to_string(),
+    }
 }

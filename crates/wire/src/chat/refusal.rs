@@ -260,6 +260,13 @@ mod tests {
             assert_eq!(refused(400, &body(param)), want, "{param}");
         }
         assert_eq!(refused(400, "'max_tokens' is deprecated"), Some(("max_tokens", None)));
+        let twice =
+            "unknown field 'max_tokens'; did you mean by max_tokens what is max_completion_tokens here?";
+        assert_eq!(
+            refused(400, twice),
+            Some(("max_tokens", Some("max_completion_tokens".to_owned()))),
+            "no field takes its own place"
+        );
     }
 
     #[test]
