@@ -203,8 +203,10 @@ fn url(data: &[u8]) {
     let shown = base.to_string();
     let _: BaseUrl = shown.parse().expect("an address as it is shown");
     // The address of a route is that of its server. (That a prefix may look like a route keeps this from being so of
-    // the base address alone.)
-    for route in ["/v1/chat/completions", "/metrics"] {
+    // the base address alone.) A prefix that itself ends in a version (`/v1/v1`) is cut off behind the metrics page: only
+    // whoever wrote it knows which of the two is the API's.
+    let routes = ["/v1/chat/completions", "/metrics"];
+    for route in &routes[..if shown.ends_with("/v1") { 1 } else { 2 }] {
         let again: BaseUrl = base.url(route).parse().expect("a route's address");
         assert_eq!((again.host(), again.port()), (base.host(), base.port()));
         assert_eq!(again.url(route), base.url(route));

@@ -3,10 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
-use plimsoll_record::{Conditions, Plan, RequestRecord, files, read_lines};
+use plimsoll_mock::{Faults, MockConfig, StreamShape, spawn_thread};
+use plimsoll_record::{Conditions, Plan, RequestRecord, TokenSource, files, read_lines};
 use plimsoll_tests::{Ended, Program, TempDir};
 use serde_json::{Value, json};
-use std::{fmt::Write, fs, path::PathBuf};
+use std::{fmt::Write, fs, num::NonZeroU32, path::PathBuf};
+use tokio::time::Instant;
 use wiremock::{
     Mock, MockServer, Request, Respond, ResponseTemplate,
     matchers::{method, path},
@@ -208,6 +210,33 @@ async fn where_events_hold_several_tokens_their_numbers_are_asked_for() {
         for extra in ["continuous_usage_stats", "return_token_ids"] {
             assert_eq!(last.contains(extra), field == Some(extra), "{last}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_no_usage_is_sent_the_ids_are_counted() {
+    for (route, interval) in [("chat", 1), ("completions", 4)] {
+        let interval = NonZeroU32::new(interval).unwrap();
+        let shape = StreamShape { no_usage: true, interval, ..StreamShape::default() };
+        let faults = Faults { stream: shape, ..Faults::default() };
+        let mock = spawn_thread(MockConfig { faults, ..MockConfig::default() }, Instant::now()).unwrap();
+        let route: &'static [&'static str] =
+            if route == "chat" { &["--endpoint", "chat"] } else { &["--endpoint", "completions"] };
+        let (ended, folder) = sweep(vec![mock.url()], route).await;
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let folder = folder.unwrap();
+        let told = folder.conditions().server;
+        assert!(told.token_ids && !told.stream_usage, "{told:?}");
+        for record in folder.requests() {
+            assert_eq!((record.output_tokens, record.token_source), (Some(12), TokenSource::TokenIds));
+            assert_eq!(
+                record.input_tokens, record.asked_input_tokens,
+                "the calibration knows the prompt's ids"
+            );
+        }
+        let summary: Value =
+            serde_json::from_slice(&fs::read(folder.path.join(files::SUMMARY)).unwrap()).unwrap();
+        assert_eq!(summary["reconciliation"]["state"], "match", "{}", summary["reconciliation"]);
     }
 }
 

@@ -163,6 +163,11 @@ impl<S: Supply> User<S> {
     ) -> RequestRecord {
         let worker = &self.site.worker;
         let level = worker.control.plan();
+        let token_source = match (trace.output_tokens, trace.output_ids) {
+            (Some(_), _) => TokenSource::Usage,
+            (None, Some(_)) => TokenSource::TokenIds,
+            (None, None) => TokenSource::Unknown,
+        };
         RequestRecord {
             schema: RECORD_SCHEMA,
             id: prepared.id,
@@ -183,12 +188,8 @@ impl<S: Supply> User<S> {
             events: trace.events,
             input_tokens: trace.input_tokens,
             cached_tokens: trace.cached_tokens,
-            output_tokens: trace.output_tokens,
-            token_source: if trace.output_tokens.is_some() {
-                TokenSource::Usage
-            } else {
-                TokenSource::Unknown
-            },
+            output_tokens: trace.output_tokens.or(trace.output_ids),
+            token_source,
             asked_input_tokens: prepared.asked_input_tokens,
             max_tokens: prepared.max_tokens,
             finish_reason: trace.finish_reason,

@@ -242,10 +242,13 @@ fn family(numbers: &mut Vec<Number>, family: &str, sorted: &[f64], for_mean: &[f
 /// The one source of the cohort's token counts, as a number names it.
 pub(crate) fn token_source(level: &LevelRecords<'_>) -> &'static str {
     let has = |source| level.successes().any(|request| request.token_source == source);
-    match (has(TokenSource::Usage), has(TokenSource::Tokenizer)) {
-        (true, true) => "server usage and tokenizer",
-        (false, true) => "tokenizer",
-        _ => "server usage",
+    match (has(TokenSource::Usage), has(TokenSource::TokenIds), has(TokenSource::Tokenizer)) {
+        (true, _, true) => "server usage and tokenizer",
+        (false, true, true) => "token ids and tokenizer",
+        (false, false, true) => "tokenizer",
+        (true, true, false) => "server usage and token ids",
+        (false, true, false) => "token ids",
+        (_, false, false) => "server usage",
     }
 }
 

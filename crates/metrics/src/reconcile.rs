@@ -4,7 +4,7 @@
 use crate::RunData;
 use crate::server::{Fell, Targets};
 use crate::summary::{Reconciliation, ReconciliationRow, ReconciliationState};
-use plimsoll_record::{Counter, Nanos, PhaseEdge, RequestRecord, Sample};
+use plimsoll_record::{Counter, Nanos, PhaseEdge, RequestRecord, Sample, TokenSource};
 
 pub(crate) fn reconcile(run: &RunData, targets: &Targets<'_>) -> Reconciliation {
     let client = Client::of(&run.requests);
@@ -55,7 +55,8 @@ impl Client {
             completions,
             failed: requests.len() as u64 - completions,
             output_tokens: sum(|request| {
-                request.output_tokens.filter(|_| request.token_source == plimsoll_record::TokenSource::Usage)
+                let by_server = matches!(request.token_source, TokenSource::Usage | TokenSource::TokenIds);
+                request.output_tokens.filter(|_| by_server)
             }),
             input_tokens: sum(|request| request.input_tokens),
             first: requests.iter().map(|request| request.sent_ns.unwrap_or(request.due_ns)).min(),

@@ -53,7 +53,7 @@ prop_compose! {
         (end_ns, client_lag_ns) in (stamp(), stamp()),
         events in vec(event(), 0..8),
         (input_tokens, output_tokens, asked_input_tokens) in (of(count()), of(count()), of(count())),
-        token_source in select(vec![TokenSource::Usage, TokenSource::Tokenizer, TokenSource::Unknown]),
+        token_source in select(vec![TokenSource::Usage, TokenSource::TokenIds, TokenSource::Tokenizer, TokenSource::Unknown]),
         outcome in prop_oneof![
             4 => Just(Outcome::Ok),
             1 => Just(Outcome::Failed { kind: FailureKind::HttpStatus, message: String::new() }),

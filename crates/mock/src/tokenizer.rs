@@ -61,6 +61,11 @@ pub fn answer_word(prompt_hash: u64, index: u32) -> &'static str {
     WORDS.get((draw % WORDS.len() as u64) as usize).copied().unwrap_or(" keel")
 }
 
+/// Id of that token.
+pub fn answer_id(prompt_hash: u64, index: u32) -> u32 {
+    word_id(answer_word(prompt_hash, index).trim_start())
+}
+
 fn word_id(word: &str) -> u32 {
     let range = u64::from(VOCABULARY - FIRST_WORD);
     FIRST_WORD + (xxh3_64(word.as_bytes()) % range) as u32
@@ -90,5 +95,7 @@ mod tests {
         assert_eq!(answer(1), answer(1));
         assert_ne!(answer(1), answer(2));
         assert_eq!(answer(1).split_whitespace().count(), 50);
+        let ids: Vec<u32> = (0..50).map(|index| answer_id(1, index)).collect();
+        assert_eq!(ids, encode(&answer(1)));
     }
 }

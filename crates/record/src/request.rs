@@ -171,6 +171,8 @@ impl EventKind {
 pub enum TokenSource {
     /// The server's last `usage`.
     Usage,
+    /// The ids of the generated tokens, which the server sends with its events, counted.
+    TokenIds,
     /// A tokenizer file that the user named, over the generated text.
     Tokenizer,
     /// Not known.

@@ -49,6 +49,8 @@ struct State {
     told: u32,
     /// True once text came without a count, so that a later count is not of its event alone.
     uncounted: bool,
+    /// Text came without the ids of its tokens.
+    without_ids: bool,
     finish: bool,
     done: bool,
 }
@@ -223,6 +225,7 @@ impl Follower {
             keep(text, self.limits.text, trace);
         }
         trace.finish_reason = answer.finish_reason.as_deref().map(|reason| bounded(reason, 64));
+        (trace.input_tokens, trace.output_ids) = (answer.prompt_tokens, answer.tokens);
         if let Some(usage) = answer.usage {
             take_usage(usage, trace);
         }
@@ -274,6 +277,13 @@ impl State {
         let tokens = self.tokens(&chunk);
         trace.events.push(StreamEvent { at_ns: at, kind: chunk.kind, tokens, coalesced });
         let text = !(chunk.content.is_empty() && chunk.reasoning.is_empty() && chunk.tool_call.is_empty());
+        trace.input_tokens = trace.input_tokens.or(chunk.prompt_tokens);
+        self.without_ids |= text && chunk.tokens.is_none();
+        trace.output_ids = match (self.without_ids, chunk.tokens) {
+            (true, _) => None,
+            (false, Some(ids)) => Some(trace.output_ids.unwrap_or(0).saturating_add(ids)),
+            (false, None) => trace.output_ids,
+        };
         // An event that the server counts a token for is one, though its text may still be to come.
         if text || tokens.is_some_and(|tokens| tokens > 0) {
             trace.first_token.get_or_insert(at);

@@ -53,12 +53,14 @@ pub struct Trace {
     pub end: Option<Nanos>,
     /// Every event.
     pub events: Vec<StreamEvent>,
-    /// Prompt tokens, from usage.
+    /// Prompt tokens, from usage, or else from the ids of the prompt.
     pub input_tokens: Option<u32>,
     /// Of these cached, from usage.
     pub cached_tokens: Option<u32>,
     /// Output tokens, from usage.
     pub output_tokens: Option<u32>,
+    /// Generated token ids so far, where every event with text has them.
+    pub output_ids: Option<u32>,
     /// Why the server stopped.
     pub finish_reason: Option<String>,
     /// Status of the response.

@@ -7,7 +7,8 @@ use plimsoll_record::EventKind;
 use plimsoll_wire::{
     chat::{self, Chunk},
     encode::{
-        Answer, MessagesEncoder, ResponsesEncoder, UsageCounts, messages_body, messages_error, responses_body,
+        Answer, MessagesEncoder, ResponsesEncoder, TokenIds, UsageCounts, messages_body, messages_error,
+        responses_body,
     },
     sse::SseDecoder,
 };
@@ -74,8 +75,15 @@ fn messages() {
 
 #[test]
 fn bodies() {
-    let mut answer =
-        Answer { id: "a", created: 1, model: "m", text: "one", finish_reason: "length", usage: Some(USAGE) };
+    let mut answer = Answer {
+        id: "a",
+        created: 1,
+        model: "m",
+        text: "one",
+        finish_reason: "length",
+        usage: Some(USAGE),
+        ids: TokenIds::default(),
+    };
     for (write, word) in
         [(responses_body as fn(&Answer<'_>) -> String, "max_output_tokens"), (messages_body, "max_tokens")]
     {

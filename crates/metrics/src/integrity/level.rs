@@ -162,8 +162,8 @@ fn inside_window(checks: &mut Checks, measured: &Measured<'_>, inside: &Inside, 
 
 fn tokens(checks: &mut Checks, measured: &Measured<'_>) {
     let count = |source| measured.level.successes().filter(|request| request.token_source == source).count();
-    let (usage, tokenizer, unknown) =
-        (count(TokenSource::Usage), count(TokenSource::Tokenizer), count(TokenSource::Unknown));
+    let server = count(TokenSource::Usage) + count(TokenSource::TokenIds);
+    let (tokenizer, unknown) = (count(TokenSource::Tokenizer), count(TokenSource::Unknown));
     let mut of_tokens = named(&["output_tok_s", "output_tokens_mean"]);
     of_tokens.extend(families(&["tpot", "itl"]));
     checks.check((unknown > 0).then(|| {
@@ -172,15 +172,15 @@ fn tokens(checks: &mut Checks, measured: &Measured<'_>) {
             of_tokens.clone(),
             format!(
                 "{unknown} of {} complete requests have no token count; chunks are not tokens. Name a tokenizer file, or a server that sends usage.",
-                usage + tokenizer + unknown
+                server + tokenizer + unknown
             ),
         )
     }));
-    checks.check((usage > 0 && tokenizer > 0).then(|| {
+    checks.check((server > 0 && tokenizer > 0).then(|| {
         invalid(
             "token_source_mixed",
             of_tokens,
-            format!("Tokens were counted by the server for {usage} requests and by the tokenizer for {tokenizer}; the two differ."),
+            format!("Tokens were counted by the server for {server} requests and by the tokenizer for {tokenizer}; the two differ."),
         )
     }));
     let latencies = &measured.latencies;

@@ -1,10 +1,10 @@
 use super::input::Route;
 use super::reply::{Reply, ReplyBody};
 use crate::feed::{Feed, FeedItem};
-use crate::tokenizer::answer_word;
+use crate::tokenizer::{answer_id, answer_word};
 use hyper::{Response, StatusCode};
 use plimsoll_wire::encode::{
-    Answer, ErrorBody, UsageCounts, chat_body, completion_body, messages_body, responses_body,
+    Answer, ErrorBody, TokenIds, UsageCounts, chat_body, completion_body, messages_body, responses_body,
 };
 
 /// What vLLM says when its engine process died.
@@ -19,6 +19,8 @@ pub(super) struct AnswerHead<'a> {
     pub(super) model: &'a str,
     pub(super) prompt_tokens: u32,
     pub(super) prompt_hash: u64,
+    /// Of the prompt, where ids are asked for.
+    pub(super) prompt_ids: Option<Vec<u32>>,
     pub(super) no_usage: bool,
 }
 
@@ -44,6 +46,10 @@ pub(super) async fn whole(mut feed: Feed, head: &AnswerHead<'_>) -> Response<Rep
         }
     };
     let usage = UsageCounts { prompt: head.prompt_tokens, completion: tokens };
+    let ids: Option<Vec<u32>> = head
+        .prompt_ids
+        .as_ref()
+        .map(|_| (0..tokens).map(|index| answer_id(head.prompt_hash, index)).collect());
     let answer = Answer {
         id: head.id,
         created: head.created,
@@ -51,6 +57,7 @@ pub(super) async fn whole(mut feed: Feed, head: &AnswerHead<'_>) -> Response<Rep
         text: &text,
         finish_reason: reason.name(),
         usage: (!head.no_usage).then_some(usage),
+        ids: TokenIds { prompt: head.prompt_ids.as_deref(), output: ids.as_deref() },
     };
     let body = match head.route {
         Route::Chat => chat_body(&answer),

@@ -1,7 +1,9 @@
 use super::answer::engine_failed;
 use super::input::Route;
 use bytes::Bytes;
-use plimsoll_wire::encode::{ChunkEncoder, DONE, MessagesEncoder, ResponsesEncoder, StreamKind, UsageCounts};
+use plimsoll_wire::encode::{
+    ChunkEncoder, DONE, MessagesEncoder, ResponsesEncoder, StreamKind, TokenIds, UsageCounts,
+};
 
 /// The events of one streamed answer in its route's dialect.
 #[derive(Debug)]
@@ -25,9 +27,14 @@ impl Encoder {
     }
 
     /// What comes before the first text. `prompt` is the prompt's length, unless usage is left out.
-    pub(super) fn opening(&mut self, continuous: Option<UsageCounts>, prompt: Option<u32>) -> Vec<Bytes> {
+    pub(super) fn opening(
+        &mut self,
+        prompt_ids: Option<&[u32]>,
+        continuous: Option<UsageCounts>,
+        prompt: Option<u32>,
+    ) -> Vec<Bytes> {
         match self {
-            Self::Chat(chunks) => vec![chunks.role(continuous)],
+            Self::Chat(chunks) => vec![chunks.role(prompt_ids, continuous)],
             Self::Completion(_) => Vec::new(),
             Self::Responses(events) => events.opening(),
             Self::Messages(events) => events.opening(prompt),
@@ -35,9 +42,9 @@ impl Encoder {
     }
 
     /// Text, more to come.
-    pub(super) fn delta(&mut self, text: &str, continuous: Option<UsageCounts>) -> Bytes {
+    pub(super) fn delta(&mut self, text: &str, ids: TokenIds<'_>, continuous: Option<UsageCounts>) -> Bytes {
         match self {
-            Self::Chat(chunks) | Self::Completion(chunks) => chunks.delta(text, continuous),
+            Self::Chat(chunks) | Self::Completion(chunks) => chunks.delta(text, ids, continuous),
             Self::Responses(events) => events.delta(text),
             Self::Messages(events) => events.delta(text),
         }
@@ -47,13 +54,14 @@ impl Encoder {
     pub(super) fn last(
         &mut self,
         text: &str,
+        ids: TokenIds<'_>,
         reason: &str,
         continuous: Option<UsageCounts>,
         usage: Option<UsageCounts>,
     ) -> Vec<Bytes> {
         match self {
             Self::Chat(chunks) | Self::Completion(chunks) => {
-                let mut events = vec![chunks.last(text, reason, continuous, usage.is_some())];
+                let mut events = vec![chunks.last(text, ids, reason, continuous, usage.is_some())];
                 events.extend(usage.map(|usage| chunks.usage(usage)));
                 events.push(Bytes::from_static(DONE));
                 events

@@ -63,7 +63,8 @@ async fn answer(
     let created = shared.created();
     let prompt_tokens = input.prompt.len() as u32;
     let hash = prompt_hash(&input.prompt);
-    let Input { prompt, delivery, ignore_eos, .. } = input;
+    let Input { prompt, delivery, ignore_eos, return_token_ids, .. } = input;
+    let prompt_ids = return_token_ids.then(|| prompt.clone());
     let eos_after = shared.config.faults.eos_after.filter(|_| !ignore_eos).map(std::num::NonZeroU32::get);
     let submission = Submission { response_id: id.clone(), prompt, max_tokens, eos_after };
     let feed = Feed::open(shared, submission, fault).map_err(|error| bad_request(error.to_string(), None))?;
@@ -71,14 +72,22 @@ async fn answer(
     match delivery {
         Delivery::Whole => {
             let no_usage = shape.no_usage;
-            let head =
-                AnswerHead { route, id: &id, created, model, prompt_tokens, prompt_hash: hash, no_usage };
+            let head = AnswerHead {
+                route,
+                id: &id,
+                created,
+                model,
+                prompt_tokens,
+                prompt_hash: hash,
+                prompt_ids,
+                no_usage,
+            };
             Ok(whole(feed, &head).await)
         }
         Delivery::Stream { include_usage, continuous_usage } => {
             let encoder = Encoder::new(route, &id, created, model);
             let options = StreamOptions { include_usage, continuous_usage, prompt_tokens, prompt_hash: hash };
-            Ok(Reply::stream(AnswerStream::new(feed, encoder, options, shape.clone())))
+            Ok(Reply::stream(AnswerStream::new(feed, encoder, options, prompt_ids, shape.clone())))
         }
     }
 }

@@ -21,6 +21,7 @@ pub(super) struct Input {
     pub(super) max_tokens: Option<i64>,
     pub(super) delivery: Delivery,
     pub(super) ignore_eos: bool,
+    pub(super) return_token_ids: bool,
 }
 
 /// How the answer shall come.
@@ -61,6 +62,8 @@ pub(super) fn parse(route: Route, body: &[u8], model: &str, refused: &[String]) 
     let answers = fields.integer("n")?;
     let stream = fields.flag("stream")?;
     let ignore_eos = fields.flag("ignore_eos")?;
+    let return_token_ids =
+        matches!(route, Route::Chat | Route::Completion) && fields.flag("return_token_ids")?;
     let (include_usage, continuous_usage) = match fields.object("stream_options")? {
         // These two always tell their usage.
         _ if matches!(route, Route::Responses | Route::Messages) => (true, false),
@@ -81,7 +84,7 @@ pub(super) fn parse(route: Route, body: &[u8], model: &str, refused: &[String]) 
     }
     let delivery =
         if stream { Delivery::Stream { include_usage, continuous_usage } } else { Delivery::Whole };
-    Ok(Input { prompt, max_tokens, delivery, ignore_eos })
+    Ok(Input { prompt, max_tokens, delivery, ignore_eos, return_token_ids })
 }
 
 pub(super) fn parse_tokenize(body: &[u8], model: &str) -> Result<Vec<u32>, ErrorBody> {

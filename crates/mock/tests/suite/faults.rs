@@ -116,6 +116,27 @@ async fn empty_events_lose_no_text() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn ids_come_when_asked_for_and_do_not_wait_for_text() {
+    let shape = StreamShape { empty_every: Some(some(3)), no_usage: true, ..StreamShape::default() };
+    let asking = BODY.replace("{\"messages", "{\"return_token_ids\":true,\"messages");
+    let mut client = Client::connect(&mock_with(tiny(), shaped(shape)));
+    let events = client.post(CHAT, &asking).await.json_events();
+    let ids = |value: &serde_json::Value| -> Vec<u32> { serde_json::from_value(value.clone()).unwrap() };
+    assert_eq!(ids(&events[0]["prompt_token_ids"]).len(), 6);
+    let of_events: Vec<Vec<u32>> =
+        events[1..].iter().map(|event| ids(&event["choices"][0]["token_ids"])).collect();
+    assert_eq!(of_events.iter().map(Vec::len).collect::<Vec<_>>(), [1; 10]);
+    let text: String =
+        events.iter().filter_map(|event| event["choices"][0]["delta"]["content"].as_str()).collect();
+    assert_eq!(of_events.concat(), plimsoll_mock::tokenizer::encode(&text));
+    let whole = client.post(CHAT, &asking.replace("\"stream\":true", "\"stream\":false")).await;
+    let whole = whole.json();
+    assert_eq!(ids(&whole["choices"][0]["token_ids"]), of_events.concat());
+    let events = client.post(CHAT, BODY).await.json_events();
+    assert!(events.iter().all(|event| event["choices"][0]["token_ids"].is_null()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_model_ends_by_itself_unless_told_not_to() {
     let faults = Faults { eos_after: Some(some(4)), ..Faults::default() };
     let mut client = Client::connect(&mock_with(tiny(), faults));

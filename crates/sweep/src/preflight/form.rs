@@ -89,11 +89,11 @@ pub fn hides_tokens(trace: &Trace) -> bool {
     trace.output_tokens.is_some_and(|tokens| u64::from(tokens) > texts as u64 + 1)
 }
 
-/// Does a stream tell the tokens of its events, and do they add up to what its usage says?
+/// Does a stream tell the tokens of its events, and do they add up to what its usage says, if it has one?
 pub fn tells_tokens(trace: &Trace) -> bool {
     let counted: u64 = trace.events.iter().filter_map(|event| event.tokens).map(u64::from).sum();
     let every = trace.events.iter().filter(|event| event.kind.is_text()).all(|event| event.tokens.is_some());
-    let total = trace.output_tokens.map(u64::from);
+    let total = trace.output_tokens.or(trace.output_ids).map(u64::from);
     // The end-of-sequence token may come with no event.
     every && counted > 0 && total.is_some_and(|total| counted == total || counted + 1 == total)
 }
@@ -172,5 +172,9 @@ mod tests {
         assert!(tells_tokens(&told));
         assert!(!tells_tokens(&trace(&[(Content, Some(4)), (Content, None)], 8)), "not for every event");
         assert!(!tells_tokens(&trace(&[(Content, Some(4)), (Content, Some(9))], 8)), "more than in all");
+        let mut ids = Trace { output_tokens: None, output_ids: Some(8), ..told };
+        assert!(tells_tokens(&ids), "ids stand for a usage");
+        ids.output_ids = None;
+        assert!(!tells_tokens(&ids));
     }
 }

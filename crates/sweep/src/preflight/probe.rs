@@ -7,7 +7,7 @@ use crate::{
     template::{Form, Template},
 };
 use plimsoll_driver::Target;
-use plimsoll_record::{Conditions, LengthLaw, Outcome, Plan};
+use plimsoll_record::{Conditions, Endpoint, LengthLaw, Outcome, Plan};
 use plimsoll_transport::{Clock, FetchLimits, Slot, Trace, fetch};
 use plimsoll_wire::chat::{RefusedField, refused_field};
 use plimsoll_workload::{Calibration, Prompt};
@@ -50,19 +50,23 @@ pub async fn probe(
     judge(&first, prober.target)?;
     describe(plan.endpoint, &asked, &template.form, conditions);
     conditions.server.stream_usage = first.output_tokens.is_some();
-    if first.output_tokens.is_none() && files.tokenizer.is_none() {
-        conditions.notes.push(
-            "the server sends no usage in its streams: output tokens are unknown, and so are tok/s and TPOT; \
-             give --tokenizer to count the text"
-                .to_owned(),
-        );
-    }
     let duration = Duration::from_nanos((first.end.unwrap_or_default() - first.sent.unwrap_or_default()).0);
-    if hides_tokens(&first) {
+    let mut counted = first.input_tokens;
+    if first.output_tokens.is_none() {
+        let told = prober.find_ids(&mut template, &short, mean, conditions).await?;
+        counted = counted.or(told.as_ref().and_then(|told| told.input_tokens));
+        if told.is_none() && files.tokenizer.is_none() {
+            conditions.notes.push(
+                "the server sends no usage in its streams, nor the ids of its tokens: output tokens are unknown, and so \
+                 are tok/s and TPOT; give --tokenizer to count the text"
+                    .to_owned(),
+            );
+        }
+    } else if hides_tokens(&first) {
         prober.find_extras(&mut template, &short, mean, conditions).await?;
     }
     let mut calibration = Calibration::default();
-    if let Some(counted) = first.input_tokens {
+    if let Some(counted) = counted {
         let generated = files.prompts.is_none();
         if generated {
             let second = prober.judged(&template, &long, SHORT_ANSWER).await?;
@@ -201,33 +205,72 @@ impl<'a> Prober<'a> {
         max_tokens: u32,
         conditions: &mut Conditions,
     ) -> Result<(), SweepError> {
-        let plain = template.form.clone();
-        let usage = Form { continuous_usage: true, ..plain.clone() };
-        let ids = Form { token_ids: true, ..plain.clone() };
+        let usage = Form { continuous_usage: true, ..template.form.clone() };
+        let ids = Form { token_ids: true, ..template.form.clone() };
         let tries = [(usage, "continuous_usage_stats"), (ids, "return_token_ids")];
-        for (form, field) in tries.into_iter().filter(|(form, _)| plain.include_usage || form.token_ids) {
-            template.form = form;
-            let trace = self.send(template, prompt, max_tokens).await?;
-            let complete = trace.outcome == Some(Outcome::Ok);
-            if complete && tells_tokens(&trace) {
-                conditions.server.usage_per_event = template.form.continuous_usage;
-                conditions.server.token_ids = template.form.token_ids;
+        let usual = template.form.include_usage;
+        for (form, field) in tries.into_iter().filter(|(form, _)| usual || form.token_ids) {
+            if self.tells(form, field, template, prompt, max_tokens, conditions).await?.is_some() {
                 conditions.notes.push(format!(
                     "an event of the server holds several tokens; {field} is asked for, which tells how many"
                 ));
                 return Ok(());
             }
-            if !complete {
-                conditions.server.refused_fields.push(field.to_owned());
-            }
         }
-        template.form = plain;
         conditions.notes.push(
             "an event of the server holds several tokens, and it does not tell how many: the time between tokens cannot \
              be seen"
                 .to_owned(),
         );
         Ok(())
+    }
+
+    /// Where a stream has no usage, asks for the ids of its tokens: `Some` when they come, and then they are asked for from
+    /// now on.
+    async fn find_ids(
+        &self,
+        template: &mut Template,
+        prompt: &Prompt,
+        max_tokens: u32,
+        conditions: &mut Conditions,
+    ) -> Result<Option<Trace>, SweepError> {
+        if !matches!(template.endpoint, Endpoint::Chat | Endpoint::Completions) {
+            return Ok(None);
+        }
+        let form = Form { token_ids: true, ..template.form.clone() };
+        let told = self.tells(form, "return_token_ids", template, prompt, max_tokens, conditions).await?;
+        if told.is_some() {
+            conditions.notes.push(
+                "the server sends no usage in its streams; return_token_ids is asked for, and the ids are counted"
+                    .to_owned(),
+            );
+        }
+        Ok(told)
+    }
+
+    /// A request in another form, by one field, that tells the tokens of each event. Only if it does, the form is kept.
+    async fn tells(
+        &self,
+        form: Form,
+        field: &str,
+        template: &mut Template,
+        prompt: &Prompt,
+        max_tokens: u32,
+        conditions: &mut Conditions,
+    ) -> Result<Option<Trace>, SweepError> {
+        let plain = std::mem::replace(&mut template.form, form);
+        let trace = self.send(template, prompt, max_tokens).await?;
+        let complete = trace.outcome == Some(Outcome::Ok);
+        if complete && tells_tokens(&trace) {
+            conditions.server.usage_per_event = template.form.continuous_usage;
+            conditions.server.token_ids = template.form.token_ids;
+            return Ok(Some(trace));
+        }
+        if !complete {
+            conditions.server.refused_fields.push(field.to_owned());
+        }
+        template.form = plain;
+        Ok(None)
     }
 
     async fn judged(

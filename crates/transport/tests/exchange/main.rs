@@ -313,4 +313,20 @@ async fn token_ids_count_the_tokens_of_an_event() {
     let tokens: Vec<_> = trace.events.iter().map(|event| event.tokens).collect();
     assert_eq!(tokens, [None, Some(2), Some(1), None, None]);
     assert_eq!(trace.last_token, Some(Nanos(10_000_000)));
+    assert_eq!((trace.input_tokens, trace.output_tokens, trace.output_ids), (Some(2), Some(3), Some(3)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn text_without_ids_leaves_their_number_unknown() {
+    let script = vec![
+        Step::Request,
+        write(HEAD),
+        event(r#"{"choices":[{"text":"a","token_ids":[5],"prompt_token_ids":[1,2,3]}]}"#),
+        event(r#"{"choices":[{"text":"b","token_ids":null}]}"#),
+        event(r#"{"choices":[{"text":"c","token_ids":[6],"finish_reason":"stop"}]}"#),
+        event("[DONE]"),
+        write(END),
+    ];
+    let trace = one(script).await;
+    assert_eq!((trace.input_tokens, trace.output_tokens, trace.output_ids), (Some(3), None, None));
 }

@@ -15,6 +15,10 @@ pub struct Body<'a> {
     pub reasoning: Cow<'a, str>,
     /// Names and arguments of tool calls.
     pub tool_call: Cow<'a, str>,
+    /// Number of generated token ids, where the server sends them (`return_token_ids`).
+    pub tokens: Option<u32>,
+    /// Number of ids of the prompt.
+    pub prompt_tokens: Option<u32>,
     /// Why the server stopped.
     pub finish_reason: Option<Cow<'a, str>>,
     /// The server's counts.
@@ -30,9 +34,18 @@ pub fn parse_body(bytes: &[u8]) -> Result<Body<'_>, ChunkError> {
     let mut payload = Payload { first: First::Message, ..Payload::default() };
     match read(SliceRead::new(bytes), &mut payload) {
         Ok(()) => {
-            let Chunk { content, reasoning, tool_call, finish_reason, usage, error, .. } =
-                Chunk::from_payload(payload, "");
-            Ok(Body { content, reasoning, tool_call, finish_reason, usage, error })
+            let Chunk {
+                content,
+                reasoning,
+                tool_call,
+                tokens,
+                prompt_tokens,
+                finish_reason,
+                usage,
+                error,
+                ..
+            } = Chunk::from_payload(payload, "");
+            Ok(Body { content, reasoning, tool_call, tokens, prompt_tokens, finish_reason, usage, error })
         }
         Err(error) => Err(ChunkError::of_body(error, bytes)),
     }

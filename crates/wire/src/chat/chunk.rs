@@ -22,6 +22,8 @@ pub struct Chunk<'a> {
     pub tool_call: Cow<'a, str>,
     /// Number of generated token ids, where the server sends them (`return_token_ids`).
     pub tokens: Option<u32>,
+    /// Number of ids of the prompt, told once.
+    pub prompt_tokens: Option<u32>,
     /// Why the server stopped, in its own words.
     pub finish_reason: Option<Cow<'a, str>>,
     /// The server's counts, if it told any.
@@ -96,6 +98,7 @@ impl<'a> Chunk<'a> {
             reasoning: Cow::Borrowed(""),
             tool_call: Cow::Borrowed(""),
             tokens: None,
+            prompt_tokens: None,
             finish_reason: None,
             usage: None,
             error: None,
@@ -116,6 +119,7 @@ impl<'a> Chunk<'a> {
             reasoning: Cow::Owned(self.reasoning.into_owned()),
             tool_call: Cow::Owned(self.tool_call.into_owned()),
             tokens: self.tokens,
+            prompt_tokens: self.prompt_tokens,
             finish_reason: self.finish_reason.map(|reason| Cow::Owned(reason.into_owned())),
             usage: self.usage,
             error: self.error,
@@ -125,13 +129,14 @@ impl<'a> Chunk<'a> {
 
     /// `event` is the name that the event stream gave, for payloads that do not name themselves.
     pub(super) fn from_payload(mut payload: Payload<'a>, event: &str) -> Self {
-        let Choices { any, mut role, channels, finish_reason, tokens, usage } =
+        let Choices { any, mut role, channels, finish_reason, tokens, prompt, usage } =
             std::mem::take(&mut payload.choices);
         let mut chunk = Self {
             content: channels.content,
             reasoning: channels.reasoning,
             tool_call: channels.tool_call,
             tokens,
+            prompt_tokens: prompt,
             finish_reason: (!finish_reason.is_empty()).then_some(finish_reason),
             usage: payload.usage.or(usage),
             ..Self::empty(EventKind::Empty)

@@ -47,6 +47,8 @@ pub struct Choices<'a> {
     pub finish_reason: Cow<'a, str>,
     /// Number of token ids, where the choices have a list of them.
     pub tokens: Option<u32>,
+    /// The same of the prompt; some routes have it beside the choices.
+    pub prompt: Option<u32>,
     /// The place where some servers put it.
     pub usage: Option<Usage>,
 }
@@ -185,6 +187,7 @@ enum Key {
     Content,
     StopReason,
     XGroq,
+    PromptTokenIds,
     #[serde(other)]
     Other,
 }
@@ -252,6 +255,7 @@ impl<'de> Fill<'de> for Payload<'de> {
                 Key::Status => self.rare().status = text(&mut map)?,
                 Key::StopReason => self.rare().stop_reason = text(&mut map)?,
                 Key::IncompleteDetails => map.next_value_seed(Place(&mut self.rare().incomplete))?,
+                Key::PromptTokenIds => self.choices.prompt = length(&mut map)?.or(self.choices.prompt),
                 Key::XGroq => {
                     let mut extra = Message::default();
                     map.next_value_seed(Place(&mut extra))?;
@@ -262,6 +266,13 @@ impl<'de> Fill<'de> for Payload<'de> {
         }
         Ok(())
     }
+}
+
+/// Length of a list that is the next value, if it is one.
+fn length<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<u32>, A::Error> {
+    let mut length = Length::default();
+    map.next_value_seed(Place(&mut length))?;
+    Ok(length.0)
 }
 
 /// The text of a list's items, each taken as soon as it is read.
@@ -304,6 +315,7 @@ impl<'de> Fill<'de> for Choice<'_, 'de> {
             Text,
             FinishReason,
             TokenIds,
+            PromptTokenIds,
             Usage,
             #[serde(other)]
             Other,
@@ -324,12 +336,11 @@ impl<'de> Fill<'de> for Choice<'_, 'de> {
                     }
                 }
                 ChoiceKey::TokenIds => {
-                    let mut length = Length::default();
-                    map.next_value_seed(Place(&mut length))?;
-                    if let Some(length) = length.0 {
+                    if let Some(length) = length(&mut map)? {
                         all.tokens = Some(all.tokens.unwrap_or(0).saturating_add(length));
                     }
                 }
+                ChoiceKey::PromptTokenIds => all.prompt = length(&mut map)?.or(all.prompt),
                 ChoiceKey::Usage => all.usage = Usage::read(&mut map)?.or(all.usage),
                 ChoiceKey::Other => skip(&mut map)?,
             }

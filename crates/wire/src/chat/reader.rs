@@ -80,6 +80,7 @@ impl ChunkReader {
             && chunk.tool_call.is_empty()
             && chunk.finish_reason.is_none()
             && chunk.usage.is_none()
+            && chunk.prompt_tokens.is_none()
             && !chunk.complete;
         let Cow::Borrowed(text) = *text else { return };
         if !alone || data.len() - text.len() > KEPT {

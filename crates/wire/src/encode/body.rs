@@ -1,4 +1,4 @@
-use super::{FINGERPRINT, UsageCounts, json};
+use super::{FINGERPRINT, TokenIds, UsageCounts, json};
 
 /// What a body that is not streamed says.
 #[derive(Clone, Copy, Debug)]
@@ -15,14 +15,17 @@ pub struct Answer<'a> {
     pub finish_reason: &'a str,
     /// Token counts; `None` leaves `usage` null.
     pub usage: Option<UsageCounts>,
+    /// Only in the bodies of the chat and completions routes.
+    pub ids: TokenIds<'a>,
 }
 
 /// The body of `/v1/chat/completions` without `stream`.
 pub fn chat_body(answer: &Answer<'_>) -> String {
     let Answer { created, .. } = answer;
     let (id, model, text, reason, usage) = parts(answer);
+    let (prompt_ids, ids) = (json(&answer.ids.prompt), json(&answer.ids.output));
     format!(
-        r#"{{"id":{id},"object":"chat.completion","created":{created},"model":{model},"choices":[{{"index":0,"message":{{"role":"assistant","content":{text},"refusal":null,"annotations":null,"audio":null,"function_call":null,"reasoning":null}},"logprobs":null,"finish_reason":{reason},"stop_reason":null,"token_ids":null,"routed_experts":null}}],"service_tier":null,"system_fingerprint":"{FINGERPRINT}","usage":{usage},"prompt_logprobs":null,"prompt_token_ids":null,"prompt_text":null,"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null}}"#
+        r#"{{"id":{id},"object":"chat.completion","created":{created},"model":{model},"choices":[{{"index":0,"message":{{"role":"assistant","content":{text},"refusal":null,"annotations":null,"audio":null,"function_call":null,"reasoning":null}},"logprobs":null,"finish_reason":{reason},"stop_reason":null,"token_ids":{ids},"routed_experts":null}}],"service_tier":null,"system_fingerprint":"{FINGERPRINT}","usage":{usage},"prompt_logprobs":null,"prompt_token_ids":{prompt_ids},"prompt_text":null,"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null}}"#
     )
 }
 
@@ -30,8 +33,9 @@ pub fn chat_body(answer: &Answer<'_>) -> String {
 pub fn completion_body(answer: &Answer<'_>) -> String {
     let Answer { created, .. } = answer;
     let (id, model, text, reason, usage) = parts(answer);
+    let (prompt_ids, ids) = (json(&answer.ids.prompt), json(&answer.ids.output));
     format!(
-        r#"{{"id":{id},"object":"text_completion","created":{created},"model":{model},"choices":[{{"index":0,"text":{text},"logprobs":null,"finish_reason":{reason},"stop_reason":null,"token_ids":null,"prompt_logprobs":null,"prompt_token_ids":null,"routed_experts":null}}],"service_tier":null,"system_fingerprint":"{FINGERPRINT}","usage":{usage},"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null}}"#
+        r#"{{"id":{id},"object":"text_completion","created":{created},"model":{model},"choices":[{{"index":0,"text":{text},"logprobs":null,"finish_reason":{reason},"stop_reason":null,"token_ids":{ids},"prompt_logprobs":null,"prompt_token_ids":{prompt_ids},"routed_experts":null}}],"service_tier":null,"system_fingerprint":"{FINGERPRINT}","usage":{usage},"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null}}"#
     )
 }
 
@@ -63,6 +67,7 @@ mod tests {
             text: " sh sh sh sh",
             finish_reason: "length",
             usage: Some(USAGE),
+            ids: TokenIds::default(),
         });
         assert_eq!(
             body,
@@ -79,6 +84,7 @@ mod tests {
             text: " mailbox ac(*cate",
             finish_reason: "length",
             usage: Some(UsageCounts { prompt: 24, completion: 5 }),
+            ids: TokenIds::default(),
         });
         assert_eq!(
             body,

@@ -20,6 +20,15 @@ pub struct UsageCounts {
     pub completion: u32,
 }
 
+/// Ids of tokens, as `return_token_ids` asks for them; `None` leaves them null.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokenIds<'a> {
+    /// Of the whole prompt: only with the first event of an answer.
+    pub prompt: Option<&'a [u32]>,
+    /// Of the tokens whose text the event carries, or of the whole answer in a body that is not streamed.
+    pub output: Option<&'a [u32]>,
+}
+
 /// Makes the events of one answer. What is the same in all of them is serialised once, so that a token costs
 /// the escaping of its text and one copy.
 #[derive(Clone, Debug)]
@@ -45,28 +54,30 @@ impl ChunkEncoder {
     }
 
     /// The first event of a chat answer: the role, with an empty text. `usage` only with continuous usage.
-    pub fn role(&self, usage: Option<UsageCounts>) -> Bytes {
+    pub fn role(&self, prompt_ids: Option<&[u32]>, usage: Option<UsageCounts>) -> Bytes {
         let choice =
             r#"{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}"#;
-        self.event(choice, usage, r#","prompt_token_ids":null,"prompt_text":null"#)
+        let prompt_ids = json(&prompt_ids);
+        self.event(choice, usage, &format!(r#","prompt_token_ids":{prompt_ids},"prompt_text":null"#))
     }
 
     /// Text, more to come. `usage` only with continuous usage.
-    pub fn delta(&self, text: &str, usage: Option<UsageCounts>) -> Bytes {
-        self.event(&self.choice(text, None), usage, "")
+    pub fn delta(&self, text: &str, ids: TokenIds<'_>, usage: Option<UsageCounts>) -> Bytes {
+        self.event(&self.choice(text, ids, None), usage, "")
     }
 
     /// The last text, with its finish reason. When no usage event will follow, this event has the fingerprint.
     pub fn last(
         &self,
         text: &str,
+        ids: TokenIds<'_>,
         finish_reason: &str,
         usage: Option<UsageCounts>,
         usage_follows: bool,
     ) -> Bytes {
         let tail =
             if usage_follows { String::new() } else { format!(r#","system_fingerprint":"{FINGERPRINT}""#) };
-        self.event(&self.choice(text, Some(finish_reason)), usage, &tail)
+        self.event(&self.choice(text, ids, Some(finish_reason)), usage, &tail)
     }
 
     /// The event that `stream_options.include_usage` asks for: no choices.
@@ -82,19 +93,23 @@ impl ChunkEncoder {
         )
     }
 
-    fn choice(&self, text: &str, finish_reason: Option<&str>) -> String {
+    fn choice(&self, text: &str, ids: TokenIds<'_>, finish_reason: Option<&str>) -> String {
         let text = json(text);
+        let output = json(&ids.output);
         let reason = finish_reason.map_or_else(|| "null".to_owned(), json);
         match self.kind {
             StreamKind::Chat => {
                 let stop = if finish_reason.is_some() { r#""stop_reason":null,"# } else { "" };
                 format!(
-                    r#"{{"index":0,"delta":{{"content":{text}}},"logprobs":null,"finish_reason":{reason},{stop}"token_ids":null}}"#
+                    r#"{{"index":0,"delta":{{"content":{text}}},"logprobs":null,"finish_reason":{reason},{stop}"token_ids":{output}}}"#
                 )
             }
-            StreamKind::Completion => format!(
-                r#"{{"index":0,"text":{text},"logprobs":null,"finish_reason":{reason},"stop_reason":null,"prompt_token_ids":null,"token_ids":null}}"#
-            ),
+            StreamKind::Completion => {
+                let prompt = json(&ids.prompt);
+                format!(
+                    r#"{{"index":0,"text":{text},"logprobs":null,"finish_reason":{reason},"stop_reason":null,"prompt_token_ids":{prompt},"token_ids":{output}}}"#
+                )
+            }
         }
     }
 
@@ -123,6 +138,8 @@ mod tests {
 
     const USAGE: UsageCounts = UsageCounts { prompt: 24, completion: 16 };
 
+    const NO_IDS: TokenIds<'static> = TokenIds { prompt: None, output: None };
+
     fn chat() -> ChunkEncoder {
         ChunkEncoder::new(StreamKind::Chat, "chatcmpl-9892888acd3d47a8", 1_796_078_198, "tiny")
     }
@@ -138,27 +155,27 @@ mod tests {
         const HEAD: &str = r#"{"id":"chatcmpl-9892888acd3d47a8","object":"chat.completion.chunk","created":1796078198,"model":"tiny","choices":["#;
         let expect = [
             (
-                chat().role(None),
+                chat().role(None, None),
                 r#"{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null,"prompt_text":null}"#,
             ),
             (
-                chat().role(Some(UsageCounts { prompt: 24, completion: 0 })),
+                chat().role(None, Some(UsageCounts { prompt: 24, completion: 0 })),
                 r#"{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"usage":{"prompt_tokens":24,"total_tokens":24,"completion_tokens":0,"completion_tokens_details":null},"prompt_token_ids":null,"prompt_text":null}"#,
             ),
             (
-                chat().delta("wo", None),
+                chat().delta("wo", NO_IDS, None),
                 r#"{"index":0,"delta":{"content":"wo"},"logprobs":null,"finish_reason":null,"token_ids":null}]}"#,
             ),
             (
-                chat().last("", "length", None, true),
+                chat().last("", NO_IDS, "length", None, true),
                 r#"{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":"length","stop_reason":null,"token_ids":null}]}"#,
             ),
             (
-                chat().last("", "length", Some(USAGE), true),
+                chat().last("", NO_IDS, "length", Some(USAGE), true),
                 r#"{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":"length","stop_reason":null,"token_ids":null}],"usage":{"prompt_tokens":24,"total_tokens":40,"completion_tokens":16,"completion_tokens_details":null}}"#,
             ),
             (
-                chat().last("", "length", None, false),
+                chat().last("", NO_IDS, "length", None, false),
                 r#"{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":"length","stop_reason":null,"token_ids":null}],"system_fingerprint":"vllm-0.32.0-mock"}"#,
             ),
             (
@@ -176,19 +193,34 @@ mod tests {
         let chunks =
             ChunkEncoder::new(StreamKind::Completion, "cmpl-8a3cbef79c03941d", 1_796_078_229, "tiny");
         assert_eq!(
-            payload(&chunks.delta(" encode", None)),
+            payload(&chunks.delta(" encode", NO_IDS, None)),
             r#"{"id":"cmpl-8a3cbef79c03941d","object":"text_completion","created":1796078229,"model":"tiny","choices":[{"index":0,"text":" encode","logprobs":null,"finish_reason":null,"stop_reason":null,"prompt_token_ids":null,"token_ids":null}]}"#
         );
         assert_eq!(
-            payload(&chunks.last(" inte", "length", None, true)),
+            payload(&chunks.last(" inte", NO_IDS, "length", None, true)),
             r#"{"id":"cmpl-8a3cbef79c03941d","object":"text_completion","created":1796078229,"model":"tiny","choices":[{"index":0,"text":" inte","logprobs":null,"finish_reason":"length","stop_reason":null,"prompt_token_ids":null,"token_ids":null}]}"#
         );
+    }
+
+    // Where they stand: vLLM's protocol of its chat and completions routes.
+    #[test]
+    fn token_ids_stand_with_the_first_event_and_with_each_text() {
+        let ids = TokenIds { prompt: Some(&[1, 2]), output: Some(&[7]) };
+        let value = |event: &Bytes| serde_json::from_str::<serde_json::Value>(&payload(event)).unwrap();
+        let role = value(&chat().role(ids.prompt, None));
+        assert_eq!(role["prompt_token_ids"], serde_json::json!([1, 2]));
+        let text = value(&chat().delta("a", ids, None));
+        assert_eq!(text["choices"][0]["token_ids"], serde_json::json!([7]));
+        assert!(text.get("prompt_token_ids").is_none());
+        let text = value(&ChunkEncoder::new(StreamKind::Completion, "c", 1, "m").delta("a", ids, None));
+        assert_eq!(text["choices"][0]["prompt_token_ids"], serde_json::json!([1, 2]));
+        assert_eq!(text["choices"][0]["token_ids"], serde_json::json!([7]));
     }
 
     #[test]
     fn text_ids_and_models_are_escaped() {
         let chunks = ChunkEncoder::new(StreamKind::Chat, "a\"b", 1, "m\\n");
-        let text = payload(&chunks.delta("x\"\n\u{1}", None));
+        let text = payload(&chunks.delta("x\"\n\u{1}", NO_IDS, None));
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["id"], "a\"b");
         assert_eq!(value["model"], "m\\n");

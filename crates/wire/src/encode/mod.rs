@@ -7,9 +7,9 @@
 //! - [`PageWriter`]: the Prometheus text format
 //!
 //! ```
-//! use plimsoll_wire::encode::{ChunkEncoder, StreamKind, UsageCounts};
+//! use plimsoll_wire::encode::{ChunkEncoder, StreamKind, TokenIds, UsageCounts};
 //! let chunks = ChunkEncoder::new(StreamKind::Completion, "cmpl-1", 1_700_000_000, "tiny");
-//! let event = chunks.delta(" hello", None);
+//! let event = chunks.delta(" hello", TokenIds::default(), None);
 //! assert!(event.starts_with(b"data: {\"id\":\"cmpl-1\",\"object\":\"text_completion\""));
 //! assert!(event.ends_with(b"}\n\n"));
 //! let usage = chunks.usage(UsageCounts { prompt: 12, completion: 16 });
@@ -25,7 +25,7 @@ mod page;
 mod responses;
 
 pub use body::{Answer, chat_body, completion_body};
-pub use chunk::{ChunkEncoder, StreamKind, UsageCounts};
+pub use chunk::{ChunkEncoder, StreamKind, TokenIds, UsageCounts};
 pub use error::ErrorBody;
 pub use messages::{MessagesEncoder, messages_body, messages_error};
 pub use number::go_float;
