@@ -51,7 +51,6 @@ struct State {
     uncounted: bool,
     /// Text came without the ids of its tokens.
     without_ids: bool,
-    finish: bool,
     done: bool,
 }
 
@@ -186,7 +185,7 @@ impl Follower {
             self.judge_whole(&body, trace);
             return;
         }
-        let complete = self.state.done || self.state.finish;
+        let complete = self.state.done || trace.finish_reason.is_some();
         let nothing = trace.first_token.is_none() && trace.output_tokens.unwrap_or(0) == 0;
         trace.outcome = Some(match () {
             () if trace.events.is_empty() => failed(FailureKind::Empty, "the body has no event"),
@@ -293,7 +292,6 @@ impl State {
             keep(text, limits.text, trace);
         }
         if let Some(reason) = &chunk.finish_reason {
-            self.finish = true;
             trace.finish_reason = Some(bounded(reason, 64));
         }
         if let Some(usage) = chunk.usage {
