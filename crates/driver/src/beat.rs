@@ -26,12 +26,13 @@ struct Since {
     at: Nanos,
     cpu: Option<Duration>,
     connects: u32,
+    starved: u32,
 }
 
 impl<S: Supply> Beat<S> {
     /// Must be made on the worker's own thread.
     pub fn new(site: &Rc<Site<S>>) -> Rc<Self> {
-        let since = Since { at: site.worker.clock.now(), cpu: thread_cpu(), connects: 0 };
+        let since = Since { at: site.worker.clock.now(), cpu: thread_cpu(), connects: 0, starved: 0 };
         let lag_us = RefCell::new(Vec::with_capacity(TICKS));
         Rc::new(Self { site: Rc::clone(site), lag_us, since: Cell::new(since) })
     }
@@ -55,7 +56,9 @@ impl<S: Supply> Beat<S> {
     pub fn tell(&self) {
         let worker = &self.site.worker;
         let since = self.since.get();
-        let now = Since { at: worker.clock.now(), cpu: thread_cpu(), connects: self.site.connects.get() };
+        let starved = self.site.supply.borrow().starved();
+        let connects = self.site.connects.get();
+        let now = Since { at: worker.clock.now(), cpu: thread_cpu(), connects, starved };
         self.since.set(now);
         let used = now.cpu.zip(since.cpu).map(|(now, then)| now.saturating_sub(then));
         let plan = worker.control.plan();
@@ -69,6 +72,7 @@ impl<S: Supply> Beat<S> {
             cpu_ns: used.map(|used| Nanos(u64::try_from(used.as_nanos()).unwrap_or(u64::MAX))),
             lag_us: self.lag_us.replace(Vec::with_capacity(TICKS)),
             connects: Some(now.connects - since.connects),
+            starved: Some(now.starved - since.starved),
             throttled: None,
             throttled_ns: None,
             retransmits: None,

@@ -28,6 +28,11 @@ pub trait Supply {
     /// The next request of the stream; `None` when there will be no more.
     fn next(&mut self, stream: Stream) -> Option<Prepared>;
 
+    /// Requests so far that were asked for before they had been made.
+    fn starved(&self) -> u32 {
+        0
+    }
+
     /// Called once before the level begins: waits until so many first requests of the warm-up and of the load are made, so that
     /// the first wave waits for none.
     fn prepare(&mut self, _warmups: usize, _loads: usize) {}

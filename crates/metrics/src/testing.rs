@@ -123,6 +123,7 @@ pub fn client_sample(end_ms: u64, worker: Option<u32>) -> ClientSample {
         cpu_ns: None,
         lag_us: Vec::new(),
         connects: None,
+        starved: None,
         throttled: None,
         throttled_ns: None,
         retransmits: None,

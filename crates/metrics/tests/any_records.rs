@@ -118,10 +118,11 @@ prop_compose! {
         (at_ns, interval_ns, worker) in (stamp(), stamp(), of(0_u32..2)),
         (cpu_ns, throttled_ns, steal_ns) in (of(stamp()), of(stamp()), of(stamp())),
         lag_us in vec(any::<u32>(), 0..4),
-        (throttled, retransmits, connects) in (of(any::<u64>()), of(any::<u64>()), of(any::<u32>())),
+        (throttled, retransmits) in (of(any::<u64>()), of(any::<u64>())),
+        (connects, starved) in (of(any::<u32>()), of(any::<u32>())),
     ) -> ClientSample {
         ClientSample {
-            schema: RECORD_SCHEMA, at_ns, interval_ns, level: None, repeat: None, worker, cpu_ns, lag_us, connects,
+            schema: RECORD_SCHEMA, at_ns, interval_ns, level: None, repeat: None, worker, cpu_ns, lag_us, connects, starved,
             throttled, throttled_ns, retransmits, steal_ns,
         }
     }

@@ -8,10 +8,10 @@ use std::{
 };
 use tokio::{
     runtime::{Builder, Runtime},
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
 };
 
-/// Runs `work` on this thread. A first Ctrl-C, or SIGTERM, sets `stop`; `work` is given up at once, with `None`, unless
+/// Runs `work` on this thread. A first Ctrl-C, SIGTERM or SIGHUP sets `stop`; `work` is given up at once, with `None`, unless
 /// `finishes` says that it ends by itself then. A second one exits the process.
 pub fn drive<T>(
     stop: &Stop,
@@ -40,13 +40,36 @@ fn current_thread() -> Result<Runtime, Failure> {
     runtime.map_err(|error| Failure::other(format!("cannot make a runtime: {error}")))
 }
 
+/// Waits for a signal that may not be listened to.
+async fn told(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => pending().await,
+    }
+}
+
+/// True under `nohup`, which has the end of a terminal ignored: listening would end that.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignored_first(&status)
+}
+
+/// Whether the mask of ignored signals has the bit of signal 1, SIGHUP.
+fn ignored_first(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+}
+
 /// Listens on a thread of its own, so that Ctrl-C works whatever the steering thread does.
 fn listen(stop: Stop) -> Result<(), Failure> {
     let runtime = current_thread()?;
-    let (mut interrupt, mut terminate) = {
+    let (mut interrupt, mut terminate, mut hangup) = {
         let _inside = runtime.enter();
-        let refused = |error| Failure::other(format!("cannot listen for signals: {error}"));
-        (signal(SignalKind::interrupt()).map_err(refused)?, signal(SignalKind::terminate()).map_err(refused)?)
+        let on = |kind| {
+            signal(kind).map_err(|error| Failure::other(format!("cannot listen for signals: {error}")))
+        };
+        let hangup = if ignores_hangup() { None } else { Some(on(SignalKind::hangup())?) };
+        (on(SignalKind::interrupt())?, on(SignalKind::terminate())?, hangup)
     };
     let body = move || {
         runtime.block_on(async {
@@ -54,6 +77,7 @@ fn listen(stop: Stop) -> Result<(), Failure> {
                 tokio::select! {
                     _ = interrupt.recv() => {}
                     _ = terminate.recv() => {}
+                    () = told(&mut hangup) => {}
                 }
                 if first {
                     stop.set();
@@ -66,4 +90,16 @@ fn listen(stop: Stop) -> Result<(), Failure> {
     };
     let spawned = thread::Builder::new().name("plimsoll-signals".to_owned()).spawn(body);
     spawned.map(drop).map_err(|error| Failure::other(format!("no thread to listen for signals: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mask_of_ignored_signals() {
+        assert!(ignored_first("Name:\tx\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n"));
+        assert!(!ignored_first("SigBlk:\t0000000000000001\nSigIgn:\t0000000000001000\n"));
+        assert!(!ignored_first(""));
+    }
 }

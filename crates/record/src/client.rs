@@ -30,6 +30,9 @@ pub struct ClientSample {
     /// Of a worker: connections that it opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connects: Option<u32>,
+    /// Of a worker: requests that were due before they had been made, so that it stood still.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starved: Option<u32>,
     /// Of the process: periods in which its control group was throttled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled: Option<u64>,

@@ -8,7 +8,11 @@ use plimsoll_record::{
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
 };
+
+/// Trials of this process so far: two at once must not meet.
+static TRIALS: AtomicU64 = AtomicU64::new(0);
 
 /// A folder on disk.
 #[derive(Clone, Debug)]
@@ -17,6 +21,24 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
+    /// Tries whether `out` can hold runs, and leaves nothing behind: what cannot be written should be said before the
+    /// server is asked for anything.
+    pub fn try_out(out: &Path) -> Result<(), SweepError> {
+        let existing =
+            out.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
+        let existing = existing.into_iter().find(|path| path.exists()).unwrap_or(out);
+        if !existing.is_dir() {
+            return Err(SweepError::usage(format!("--out: {} is not a folder", existing.display())));
+        }
+        let number = TRIALS.fetch_add(1, Ordering::Relaxed);
+        let trial = existing.join(format!(".plimsoll-trial-{}-{number}", std::process::id()));
+        let tried = fs::create_dir(&trial).and_then(|()| {
+            let written = fs::write(trial.join("trial"), "?");
+            fs::remove_dir_all(&trial).and(written)
+        });
+        tried.map_err(|error| SweepError::write(existing, &error))
+    }
+
     /// Makes `<out>/<time>-<model>`; with a number behind it if that is taken.
     pub fn create(out: &Path, started: &WallStamp, model: &str) -> Result<Self, SweepError> {
         if out.exists() && !out.is_dir() {
@@ -156,6 +178,21 @@ mod tests {
         let error = RunFolder::create(Path::new("/dev/null"), &WallStamp::now(), "m").unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::Usage);
         assert_eq!(error.to_string(), "--out: /dev/null is not a folder");
+    }
+
+    #[test]
+    fn a_place_is_tried_without_a_trace() {
+        let out = std::env::temp_dir().join(format!("plimsoll-trial-{}", std::process::id()));
+        RunFolder::try_out(&out.join("a/b")).unwrap();
+        assert!(!out.exists());
+        fs::create_dir(&out).unwrap();
+        RunFolder::try_out(&out).unwrap();
+        assert_eq!(fs::read_dir(&out).unwrap().count(), 0);
+        fs::write(out.join("file"), "").unwrap();
+        let error = RunFolder::try_out(&out.join("file/runs")).unwrap_err();
+        fs::remove_dir_all(&out).unwrap();
+        assert!(error.to_string().ends_with("file is not a folder"), "{error}");
+        assert!(RunFolder::try_out(Path::new("/proc/plimsoll")).is_err());
     }
 
     #[test]

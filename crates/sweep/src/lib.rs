@@ -44,6 +44,8 @@ pub use plimsoll_transport::{MemoryDial, Secret};
 pub use preflight::open_files;
 pub use render::{Rendered, render};
 pub use run::Ending;
-pub use selftest::{CeilingStore, Selftest, SelftestOptions, SelftestRow, Serve, selftest};
+pub use selftest::{
+    CeilingStore, FILES_NEEDED, SPARE_FILES, Selftest, SelftestOptions, SelftestRow, Serve, selftest,
+};
 pub use wall::WallStamp;
 pub use whole::{Done, Link, Setup, sweep};

@@ -8,7 +8,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc,
-        mpsc::{Receiver, sync_channel},
+        mpsc::{Receiver, TryRecvError, sync_channel},
     },
 };
 
@@ -73,6 +73,7 @@ impl Supply for Inline {
 pub struct Ahead {
     warmups: Made,
     loads: Made,
+    starved: u32,
 }
 
 /// The requests of one stream.
@@ -88,7 +89,8 @@ const DEPTH: usize = 64;
 impl Ahead {
     /// Starts the threads; they end when the supply is dropped.
     pub fn start(share: &Share) -> Self {
-        Self { warmups: produce(share.clone(), Stream::Warmup), loads: produce(share.clone(), Stream::Load) }
+        let (warmups, loads) = (produce(share.clone(), Stream::Warmup), produce(share.clone(), Stream::Load));
+        Self { warmups, loads, starved: 0 }
     }
 }
 
@@ -114,21 +116,66 @@ impl Made {
         }
     }
 
-    fn next(&mut self) -> Option<Prepared> {
-        self.first.pop_front().or_else(|| self.rest.recv().ok())
+    /// The next one, and whether it was ready.
+    fn next(&mut self) -> (Option<Prepared>, bool) {
+        if let Some(first) = self.first.pop_front() {
+            return (Some(first), true);
+        }
+        match self.rest.try_recv() {
+            Ok(prepared) => (Some(prepared), true),
+            Err(TryRecvError::Empty) => (self.rest.recv().ok(), false),
+            Err(TryRecvError::Disconnected) => (None, true),
+        }
     }
 }
 
 impl Supply for Ahead {
     fn next(&mut self, stream: Stream) -> Option<Prepared> {
-        match stream {
+        let (prepared, ready) = match stream {
             Stream::Warmup => self.warmups.next(),
             Stream::Load => self.loads.next(),
-        }
+        };
+        self.starved += u32::from(!ready);
+        prepared
+    }
+
+    fn starved(&self) -> u32 {
+        self.starved
     }
 
     fn prepare(&mut self, warmups: usize, loads: usize) {
         self.warmups.wait_for(warmups);
         self.loads.wait_for(loads);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(rest: Receiver<Prepared>) -> Made {
+        Made { first: VecDeque::new(), rest }
+    }
+
+    #[test]
+    fn what_is_not_ready_when_it_is_due_is_counted() {
+        let prepared = |id| Prepared { id, body: Bytes::new(), asked_input_tokens: None, max_tokens: 1 };
+        let (ready, rest) = sync_channel(1);
+        let (late, loads) = sync_channel(0);
+        ready.send(prepared(0)).unwrap();
+        let mut supply = Ahead { warmups: made(rest), loads: made(loads), starved: 0 };
+        assert_eq!(supply.next(Stream::Warmup).map(|prepared| prepared.id), Some(0));
+        assert_eq!(supply.starved(), 0);
+        // A channel without room hands over only when somebody waits; the thread may be there first a few times.
+        let thread =
+            std::thread::spawn(move || (0..10_000).take_while(|id| late.send(prepared(*id)).is_ok()).count());
+        for id in 0..10_000 {
+            assert_eq!(supply.next(Stream::Load).map(|prepared| prepared.id), Some(id));
+        }
+        assert_eq!(thread.join().unwrap(), 10_000);
+        let starved = supply.starved();
+        assert!((1..=10_000).contains(&starved), "{starved}");
+        assert!(supply.next(Stream::Load).is_none());
+        assert_eq!(supply.starved(), starved, "the end is no wait");
     }
 }

@@ -55,6 +55,7 @@ pub struct Done {
 pub async fn sweep(setup: Setup, observer: &mut dyn Observer) -> Result<Done, SweepError> {
     let Setup { resolved, link, key, stop, wall, client, argv } = setup;
     let clock = wall.clock();
+    RunFolder::try_out(&resolved.plan.out)?;
     let files = preflight::Files::read(&resolved.plan)?;
     let mut ready: Ready = preflight::look(&resolved, &link, key.as_ref(), &files, clock, observer).await?;
     ready.conditions.environment = environment(&wall, &link, &resolved, &ready, client, argv);

@@ -14,6 +14,8 @@ pub(crate) struct Activity {
     pub busiest: Option<(f64, u64)>,
     /// Processors' worth of time that the whole process used.
     pub process: Option<f64>,
+    /// Requests that had not been made when they were due.
+    pub starved: Option<u64>,
     /// Periods in which the control group was throttled.
     pub throttled: Option<u64>,
     /// Time that it was throttled, seconds.
@@ -34,12 +36,14 @@ impl Activity {
             samples.iter().filter(|sample| window.contains(middle(sample))).collect();
         let mut workers: BTreeMap<u32, Vec<&ClientSample>> = BTreeMap::new();
         let mut process = Vec::new();
+        let mut all_workers = Vec::new();
         let mut it = Self::default();
         for sample in inside {
             match sample.worker {
                 Some(worker) => {
                     it.runtime_lag.extend(sample.lag_us.iter().map(|us| f64::from(*us) / 1e6));
                     workers.entry(worker).or_default().push(sample);
+                    all_workers.push(sample);
                 }
                 None => process.push(sample),
             }
@@ -52,6 +56,7 @@ impl Activity {
             .max_by(|a, b| a.0.total_cmp(&b.0));
         it.process = rate(&process, window, cpu);
         it.steal = rate(&process, window, |sample| sample.steal_ns.map(|steal| steal.0));
+        it.starved = sum(&all_workers, window, |sample| sample.starved.map(u64::from));
         it.throttled = sum(&process, window, |sample| sample.throttled);
         let throttled = sum(&process, window, |sample| sample.throttled_ns.map(|time| time.0));
         it.throttled_s = throttled.map(|ns| ns as f64 / 1e9);
@@ -88,6 +93,7 @@ mod tests {
                 let mut sample = client_sample(1000 * second, Some(worker));
                 sample.cpu_ns = Some(ms(busy));
                 sample.lag_us = vec![100 * (worker + 1)];
+                sample.starved = Some(worker);
                 samples.push(sample);
             }
             let mut process = client_sample(1000 * second, None);
@@ -99,6 +105,7 @@ mod tests {
         assert_eq!(found.busiest, Some((0.5, 6)));
         assert_eq!((found.process, found.steal), (Some(0.8), Some(0.02)));
         assert_eq!((found.throttled, found.throttled_s, found.retransmits), (Some(6), None, None));
+        assert_eq!(found.starved, Some(6));
         assert_eq!(found.runtime_lag, [[1e-4; 6], [2e-4; 6]].concat());
     }
 

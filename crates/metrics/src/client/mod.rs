@@ -36,7 +36,7 @@ pub enum ClientVerdict {
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Criterion {
-    /// `send_delay`, `read_delay`, `runtime_lag`, `busiest_thread`, `throttling`, `ceiling`, `files`, `ports`.
+    /// `send_delay`, `read_delay`, `runtime_lag`, `busiest_thread`, `throttling`, `prompts`, `ceiling`, `files`, `ports`.
     pub name: String,
     /// What came of it.
     pub state: CriterionState,
@@ -44,7 +44,7 @@ pub struct Criterion {
     pub value: Option<f64>,
     /// The value must stay below this, or, for `ceiling`, reach it.
     pub threshold: f64,
-    /// `s`, `share`, `times`, `files`, `ports`.
+    /// `s`, `share`, `times`, `requests`, `files`, `ports`.
     pub unit: String,
     /// Observations that it rests on.
     pub n: u64,

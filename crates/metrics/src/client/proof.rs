@@ -38,6 +38,7 @@ pub(crate) fn prove(of: &Proving<'_>) -> ClientProof {
     let decisive = [send_delay(of), read_delay(of), runtime_lag(of), busiest(of), throttling(of)];
     let limits = &of.environment.limits;
     let further = [
+        prompts(of),
         ceiling(of),
         room("files", "open files", limits.files_needed, limits.files_allowed),
         room("ports", "local ports", limits.ports_needed, limits.ports_allowed),
@@ -188,6 +189,25 @@ fn throttling(of: &Proving<'_>) -> Criterion {
     Criterion { name, state, value, threshold: 0.0, unit: "periods".to_owned(), n, text }
 }
 
+/// Requests are made ahead of their use; where that falls behind, a thread that sends stands still.
+fn prompts(of: &Proving<'_>) -> Criterion {
+    let n = of.activity.samples;
+    let (state, text) = match of.activity.starved {
+        Some(0) => (CriterionState::Met, "every prompt was made before its request was due".to_owned()),
+        Some(count) => {
+            let text = format!(
+                "{count} requests were due before their prompts had been made, limit 0: shorter prompts, a lower rate or a \
+                 faster client"
+            );
+            (CriterionState::Exceeded, text)
+        }
+        None => (CriterionState::Unknown, "waits for prompts not known".to_owned()),
+    };
+    let value = of.activity.starved.map(|count| count as f64);
+    let name = "prompts".to_owned();
+    Criterion { name, state, value, threshold: 0.0, unit: "requests".to_owned(), n, text }
+}
+
 /// Events and requests per second of the self-test over those of the level; the smaller of the two.
 fn ceiling(of: &Proving<'_>) -> Criterion {
     let times = |ceiling: &Ceiling| {
@@ -254,6 +274,7 @@ mod tests {
             runtime_lag: vec![0.000_3; 3000],
             busiest: Some((0.3, 30)),
             throttled: Some(0),
+            starved: Some(0),
             samples: 30,
             ..Activity::default()
         };
@@ -307,6 +328,15 @@ mod tests {
             environment.limits.cpu_quota = None;
         });
         assert_eq!(no_quota.verdict, ClientVerdict::Clear);
+    }
+
+    #[test]
+    fn prompts_that_were_late_are_a_doubt() {
+        let late = proof(|_, activity, _| activity.starved = Some(3));
+        assert_eq!(late.verdict, ClientVerdict::NotProven);
+        assert!(late.reasons.starts_with("3 requests were due before their prompts"), "{}", late.reasons);
+        let unknown = proof(|_, activity, _| activity.starved = None);
+        assert_eq!(unknown.verdict, ClientVerdict::Clear);
     }
 
     #[test]

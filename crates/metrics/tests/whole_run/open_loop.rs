@@ -131,6 +131,7 @@ fn sound_client(run: &mut plimsoll_metrics::RunData) {
             cpu_ns: Some(ms(100)),
             lag_us: if worker.is_some() { vec![80; 100] } else { Vec::new() },
             connects: worker.map(|_| 0),
+            starved: worker.map(|_| 0),
             throttled: None,
             throttled_ns: None,
             retransmits: worker.is_none().then_some(0),

@@ -3,7 +3,8 @@ use crate::{Exit, failure::Failure, flags::SelftestFlags, runtime, terminal};
 use plimsoll_mock::{MockConfig, spawn_thread};
 use plimsoll_record::MockEngine;
 use plimsoll_sweep::{
-    CeilingStore, Selftest, SelftestOptions, Stop, SweepError, WallStamp, open_files, selftest as run,
+    CeilingStore, FILES_NEEDED, SPARE_FILES, Selftest, SelftestOptions, Stop, SweepError, WallStamp,
+    open_files, selftest as run,
 };
 use std::{net::SocketAddr, thread};
 use tokio::{sync::oneshot, time::Instant};
@@ -14,7 +15,14 @@ pub fn selftest(flags: &SelftestFlags) -> Result<Exit, Failure> {
         return Err(Failure::usage("--time: shorter than 400ms, which measures nothing"));
     }
     // The mock holds the other ends in this process.
-    let room = open_files(2 * u64::from(flags.streams) + 128).saturating_sub(128) / 2;
+    let files = open_files((2 * u64::from(flags.streams) + SPARE_FILES).max(FILES_NEEDED));
+    if files < FILES_NEEDED {
+        return Err(Failure::other(format!(
+            "the self-test needs {FILES_NEEDED} open files and this process may have {files}; raise the limit, for \
+             example `ulimit -n 1024`"
+        )));
+    }
+    let room = files.saturating_sub(SPARE_FILES) / 2;
     let streams = flags.streams.min(u32::try_from(room).unwrap_or(u32::MAX)).max(1);
     let options = SelftestOptions { workers: flags.workers, time: flags.time.duration(), streams };
     let wall = WallStamp::now();

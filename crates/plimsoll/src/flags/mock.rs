@@ -1,3 +1,4 @@
+use super::levels;
 use clap::Args;
 use plimsoll_record::{MockEngine, Span};
 use std::net::IpAddr;
@@ -25,10 +26,10 @@ struct EngineFlags {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// Largest number of requests in the running batch [default: 8].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = levels::at_least_one)]
     max_num_seqs: Option<u32>,
     /// Largest prompt plus answer, tokens [default: 8192].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = levels::at_least_one)]
     max_model_len: Option<u32>,
     /// Prefill: fixed part per request [default: 10ms].
     #[arg(long, value_name = "TIME")]
@@ -43,10 +44,10 @@ struct EngineFlags {
     #[arg(long, value_name = "TIME")]
     decode_per_seq: Option<Span>,
     /// Size of a KV-cache block, tokens [default: 16].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = levels::at_least_one)]
     block_size: Option<u32>,
     /// KV-cache blocks [default: 8192].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = levels::at_least_one)]
     num_blocks: Option<u32>,
 }
 

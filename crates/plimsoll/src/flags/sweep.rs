@@ -61,7 +61,7 @@ struct LoadFlags {
     #[arg(long, value_name = "N")]
     repeats: Option<u32>,
     /// Seed of everything that is drawn [default: drawn, and written down].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_name = "N", value_parser = levels::seed, allow_negative_numbers = true)]
     seed: Option<u64>,
     /// Threads that send [default: 1].
     #[arg(long, value_name = "N")]

@@ -43,6 +43,7 @@ impl Counters {
             cpu_ns: time(Some(self.cpu), Some(before.cpu)),
             lag_us: Vec::new(),
             connects: None,
+            starved: None,
             throttled: count(self.throttling.map(|t| t.periods), before.throttling.map(|t| t.periods)),
             throttled_ns: time(self.throttling.map(|t| t.time), before.throttling.map(|t| t.time)),
             retransmits: count(self.retransmits, before.retransmits),

@@ -1,7 +1,8 @@
 //! The load of a plan: its levels, its length, its limits.
 
 use crate::SweepError;
-use plimsoll_record::{Arrivals, Level, Plan, Rate, SCRAPE_OFF};
+use plimsoll_record::{Arrivals, Level, Plan, Rate, SCRAPE_OFF, Span};
+use plimsoll_workload::ArrivalTimes;
 use std::collections::BTreeSet;
 
 /// Most slots of one level, and most requests in flight of an open loop's cap.
@@ -134,7 +135,14 @@ fn check_arrivals(plan: &Plan) -> Result<(), SweepError> {
             ));
         }
     }
-    too_fast(plan)
+    too_fast(plan)?;
+    let window = plan.duration.map(Span::duration);
+    for rate in &plan.rate {
+        if let Err(error) = ArrivalTimes::new(plan.arrivals, *rate, 0, window, 0, 0) {
+            return refuse(format!("--arrivals {}: at {rate}/s {error}", plan.arrivals));
+        }
+    }
+    Ok(())
 }
 
 /// Most requests per second that one thread can be asked to send.
@@ -158,7 +166,6 @@ fn too_fast(plan: &Plan) -> Result<(), SweepError> {
 mod tests {
     use super::super::resolve;
     use super::*;
-    use plimsoll_record::Span;
 
     fn open(change: impl FnOnce(&mut Plan)) -> Result<Plan, String> {
         let rate = vec![Rate::new(4.0).unwrap(), Rate::new(1.0).unwrap()];
@@ -202,6 +209,8 @@ mod tests {
             (plan.arrivals, plan.duration) = ("ramp:2".parse().unwrap(), Some(Span::from_millis(9)));
         };
         assert!(open(timed).is_ok());
+        let short = error(|plan| plan.arrivals = "on-off:2/1,1us,1us".parse().unwrap());
+        assert!(short.starts_with("--arrivals on-off:2/1,1us,1us: at 1/s the states"), "{short}");
         let level = |plan: &mut Plan| {
             (plan.arrivals, plan.duration) = ("ramp:4".parse().unwrap(), Some(Span::from_millis(9)));
         };

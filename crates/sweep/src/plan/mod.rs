@@ -44,7 +44,7 @@ pub(crate) fn parse_plan(path: &Path, text: &str) -> Result<Plan, SweepError> {
             let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
             format!(":{}:{column}", before.matches('\n').count() + 1)
         });
-        let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
+        let message = without_value(&error.message().split_whitespace().collect::<Vec<_>>().join(" "));
         let message = match message.split_once(", expected one of `url`") {
             Some((unknown, _)) => {
                 format!("{unknown}; the keys are the flags of `plimsoll sweep`, without dashes in front")
@@ -53,7 +53,33 @@ pub(crate) fn parse_plan(path: &Path, text: &str) -> Result<Plan, SweepError> {
         };
         SweepError::usage(format!("{}{place}: {message}", path.display()))
     });
-    plan.map(load::of_one_kind)
+    let plan: Plan = plan?;
+    if let Some(key) = empty_list(text) {
+        return Err(SweepError::usage(format!(
+            "{}: {key} = [] names nothing; leave the key out, or give at least one",
+            path.display()
+        )));
+    }
+    Ok(load::of_one_kind(plan))
+}
+
+/// The first key of the plan whose list is empty: no list and an empty one would mean the same, which nobody intends.
+fn empty_list(text: &str) -> Option<String> {
+    let table: toml::Table = text.parse().ok()?;
+    let empty = |value: &toml::Value| value.as_array().is_some_and(Vec::is_empty);
+    table.into_iter().find_map(|(key, value)| empty(&value).then_some(key))
+}
+
+/// A message about a value of the wrong type without the value, which may be a key or a password.
+fn without_value(message: &str) -> String {
+    for opening in ["invalid type: string ", "invalid value: string "] {
+        if let Some((before, rest)) = message.split_once(opening)
+            && let Some((_, expected)) = rest.rsplit_once(", expected ")
+        {
+            return format!("{before}{}, expected {expected}", opening.trim_end());
+        }
+    }
+    message.to_owned()
 }
 
 /// The plan of the embedded demonstration: short requests and windows, frequent scrapes.
@@ -144,6 +170,28 @@ fn least_n(objective: &Objective) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parsed(text: &str) -> Result<Plan, String> {
+        parse_plan(Path::new("p.toml"), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_empty_list_is_no_list() {
+        for key in ["url", "concurrency", "rate", "header"] {
+            let error = parsed(&format!("seed = 1\n{key} = []")).unwrap_err();
+            assert!(error.starts_with(&format!("p.toml: {key} = [] names nothing")), "{error}");
+        }
+        assert!(parsed("concurrency = [1]").is_ok());
+        assert!(parsed("").is_ok());
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_not_repeated() {
+        let error = parsed("url = \"http://u:secret@h/v1?key=secret, expected x\"").unwrap_err();
+        assert!(!error.contains("secret") && error.contains("expected a sequence"), "{error}");
+        let error = parsed("requests = \"secret\"").unwrap_err();
+        assert!(!error.contains("secret") && error.contains("expected u32"), "{error}");
+    }
 
     fn error(change: impl FnOnce(&mut Plan)) -> String {
         let mut plan = Plan::default();

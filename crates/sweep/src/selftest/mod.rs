@@ -50,6 +50,10 @@ const SLOTS: u32 = 64;
 /// Streams of the loads that measure events, at a token a millisecond each: from well below what a thread can read to above
 /// it. Where it falls behind, events come together, and those are not counted; so the best of these loads counts.
 const STREAMS: [u32; 4] = [24, 48, 96, 192];
+/// Open files that the loads of fixed size need when the server's ends are in this process, too.
+pub const FILES_NEEDED: u64 = 2 * 192 + SPARE_FILES;
+/// Open files beside the connections.
+pub const SPARE_FILES: u64 = 128;
 /// Tokens of a stream that measures events: long enough that requests cost little.
 const LONG: u32 = 400;
 /// Tokens of a stream that is only held.
@@ -82,12 +86,12 @@ pub fn selftest(
     };
     say("requests per second");
     let part = Part { slots: SLOTS, tokens: 1, step: Duration::ZERO, window };
-    let requests = run(part, stop)?;
+    let requests = whole(run(part, stop)?, "the load that measures requests")?;
     say("events per second");
     let mut events: Option<(u32, Measured)> = None;
     for slots in STREAMS {
         let part = Part { slots, tokens: LONG, step: Duration::from_millis(1), window: window / 4 };
-        let measured = run(part, stop)?;
+        let measured = whole(run(part, stop)?, "a load that measures events")?;
         if events.as_ref().is_none_or(|(_, best)| best.events_s() < measured.events_s()) {
             events = Some((slots, measured));
         }
@@ -142,6 +146,18 @@ pub fn selftest(
         requests_s: requests.requests_s(),
     };
     Ok(Selftest { ceiling, rows })
+}
+
+/// What lost nothing. A figure of a load that did would be no ceiling.
+fn whole(measured: Measured, what: &str) -> Result<Measured, SweepError> {
+    match measured.lost() {
+        0 => Ok(measured),
+        lost => Err(SweepError::other(format!(
+            "{what} lost {lost} requests or their events: {}; nothing was stored. Look at the limit on open files and at \
+             what else runs here",
+            measured.first_loss()
+        ))),
+    }
 }
 
 /// How busy the client's threads were; below the limit the server was, and the figure is a lower bound.

@@ -182,6 +182,14 @@ mod tests {
         refused_field(status, body.as_bytes(), &FIELDS).map(|refused| (refused.field, refused.instead))
     }
 
+    #[test]
+    fn the_refused_field_is_not_its_own_substitute() {
+        let body = r#"{"error":{"message":"max_tokens is not supported; use max_tokens only without max_completion_tokens"}}"#;
+        assert_eq!(refused(400, body), Some(("max_tokens", Some("max_completion_tokens".to_owned()))));
+        let alone = r#"{"error":{"message":"max_tokens is not supported; use max_tokens no more"}}"#;
+        assert_eq!(refused(400, alone), Some(("max_tokens", None)));
+    }
+
     // Shapes of servers as they are known; the wording is ours where a server's would be long.
     #[test]
     fn the_field_is_found_in_the_usual_refusals() {
