@@ -24,11 +24,11 @@ impl RunFolder {
     /// Tries whether `out` can hold runs, and leaves nothing behind: what cannot be written should be said before the
     /// server is asked for anything.
     pub fn try_out(out: &Path) -> Result<(), SweepError> {
-        let existing =
+        let mut existing =
             out.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
-        let existing = existing.into_iter().find(|path| path.exists()).unwrap_or(out);
+        let existing = existing.find(|path| path.exists()).unwrap_or(out);
         if !existing.is_dir() {
-            return Err(SweepError::usage(format!("--out: {} is not a folder", existing.display())));
+            return Err(no_folder(existing));
         }
         let number = TRIALS.fetch_add(1, Ordering::Relaxed);
         let trial = existing.join(format!(".plimsoll-trial-{}-{number}", std::process::id()));
@@ -42,7 +42,7 @@ impl RunFolder {
     /// Makes `<out>/<time>-<model>`; with a number behind it if that is taken.
     pub fn create(out: &Path, started: &WallStamp, model: &str) -> Result<Self, SweepError> {
         if out.exists() && !out.is_dir() {
-            return Err(SweepError::usage(format!("--out: {} is not a folder", out.display())));
+            return Err(no_folder(out));
         }
         fs::create_dir_all(out).map_err(|error| SweepError::write(out, &error))?;
         let name = format!("{}-{}", started.folder(), file_name(model));
@@ -154,6 +154,10 @@ impl RunFolder {
             read => read.map_err(|error| SweepError::read(&path, &error)),
         }
     }
+}
+
+fn no_folder(out: &Path) -> SweepError {
+    SweepError::usage(format!("--out: {} is not a folder", out.display()))
 }
 
 /// The first schema that is not ours.

@@ -73,7 +73,6 @@ impl Supply for Inline {
 pub struct Ahead {
     warmups: Made,
     loads: Made,
-    starved: u32,
 }
 
 /// The requests of one stream.
@@ -81,6 +80,8 @@ struct Made {
     /// Taken from the thread already.
     first: VecDeque<Prepared>,
     rest: Receiver<Prepared>,
+    /// Those that were waited for.
+    starved: u32,
 }
 
 /// How many requests of a stream are made ahead beyond what the level may need at once.
@@ -89,8 +90,7 @@ const DEPTH: usize = 64;
 impl Ahead {
     /// Starts the threads; they end when the supply is dropped.
     pub fn start(share: &Share) -> Self {
-        let (warmups, loads) = (produce(share.clone(), Stream::Warmup), produce(share.clone(), Stream::Load));
-        Self { warmups, loads, starved: 0 }
+        Self { warmups: produce(share.clone(), Stream::Warmup), loads: produce(share.clone(), Stream::Load) }
     }
 }
 
@@ -105,7 +105,7 @@ fn produce(share: Share, stream: Stream) -> Made {
     };
     // Without its thread the channel is closed, the supply empty, and the level ends at once and is reported as partial.
     drop(std::thread::Builder::new().name("plimsoll-supply".to_owned()).spawn(make));
-    Made { first: VecDeque::new(), rest: receiver }
+    Made { first: VecDeque::new(), rest: receiver, starved: 0 }
 }
 
 impl Made {
@@ -116,31 +116,31 @@ impl Made {
         }
     }
 
-    /// The next one, and whether it was ready.
-    fn next(&mut self) -> (Option<Prepared>, bool) {
+    fn next(&mut self) -> Option<Prepared> {
         if let Some(first) = self.first.pop_front() {
-            return (Some(first), true);
+            return Some(first);
         }
         match self.rest.try_recv() {
-            Ok(prepared) => (Some(prepared), true),
-            Err(TryRecvError::Empty) => (self.rest.recv().ok(), false),
-            Err(TryRecvError::Disconnected) => (None, true),
+            Err(TryRecvError::Empty) => {
+                let late = self.rest.recv().ok()?;
+                self.starved += 1;
+                Some(late)
+            }
+            ready => ready.ok(),
         }
     }
 }
 
 impl Supply for Ahead {
     fn next(&mut self, stream: Stream) -> Option<Prepared> {
-        let (prepared, ready) = match stream {
+        match stream {
             Stream::Warmup => self.warmups.next(),
             Stream::Load => self.loads.next(),
-        };
-        self.starved += u32::from(!ready);
-        prepared
+        }
     }
 
     fn starved(&self) -> u32 {
-        self.starved
+        self.warmups.starved + self.loads.starved
     }
 
     fn prepare(&mut self, warmups: usize, loads: usize) {
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn made(rest: Receiver<Prepared>) -> Made {
-        Made { first: VecDeque::new(), rest }
+        Made { first: VecDeque::new(), rest, starved: 0 }
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
         let (ready, rest) = sync_channel(1);
         let (late, loads) = sync_channel(0);
         ready.send(prepared(0)).unwrap();
-        let mut supply = Ahead { warmups: made(rest), loads: made(loads), starved: 0 };
+        let mut supply = Ahead { warmups: made(rest), loads: made(loads) };
         assert_eq!(supply.next(Stream::Warmup).map(|prepared| prepared.id), Some(0));
         assert_eq!(supply.starved(), 0);
         // A channel without room hands over only when somebody waits; the thread may be there first a few times.

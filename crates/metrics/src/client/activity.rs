@@ -14,8 +14,8 @@ pub(crate) struct Activity {
     pub busiest: Option<(f64, u64)>,
     /// Processors' worth of time that the whole process used.
     pub process: Option<f64>,
-    /// Requests that had not been made when they were due.
-    pub starved: Option<u64>,
+    /// Requests that had not been made when they were due, and the number of the workers' samples.
+    pub starved: Option<(u64, u64)>,
     /// Periods in which the control group was throttled.
     pub throttled: Option<u64>,
     /// Time that it was throttled, seconds.
@@ -36,14 +36,12 @@ impl Activity {
             samples.iter().filter(|sample| window.contains(middle(sample))).collect();
         let mut workers: BTreeMap<u32, Vec<&ClientSample>> = BTreeMap::new();
         let mut process = Vec::new();
-        let mut all_workers = Vec::new();
         let mut it = Self::default();
         for sample in inside {
             match sample.worker {
                 Some(worker) => {
                     it.runtime_lag.extend(sample.lag_us.iter().map(|us| f64::from(*us) / 1e6));
                     workers.entry(worker).or_default().push(sample);
-                    all_workers.push(sample);
                 }
                 None => process.push(sample),
             }
@@ -56,7 +54,13 @@ impl Activity {
             .max_by(|a, b| a.0.total_cmp(&b.0));
         it.process = rate(&process, window, cpu);
         it.steal = rate(&process, window, |sample| sample.steal_ns.map(|steal| steal.0));
-        it.starved = sum(&all_workers, window, |sample| sample.starved.map(u64::from));
+        it.starved = workers
+            .values()
+            .map(|samples| {
+                Some((sum(samples, window, |sample| sample.starved.map(u64::from))?, samples.len() as u64))
+            })
+            .reduce(|one, other| one.zip(other).map(|((a, n), (b, m))| (a.saturating_add(b), n + m)))
+            .flatten();
         it.throttled = sum(&process, window, |sample| sample.throttled);
         let throttled = sum(&process, window, |sample| sample.throttled_ns.map(|time| time.0));
         it.throttled_s = throttled.map(|ns| ns as f64 / 1e9);
@@ -105,18 +109,22 @@ mod tests {
         assert_eq!(found.busiest, Some((0.5, 6)));
         assert_eq!((found.process, found.steal), (Some(0.8), Some(0.02)));
         assert_eq!((found.throttled, found.throttled_s, found.retransmits), (Some(6), None, None));
-        assert_eq!(found.starved, Some(6));
+        assert_eq!(found.starved, Some((6, 12)));
         assert_eq!(found.runtime_lag, [[1e-4; 6], [2e-4; 6]].concat());
     }
 
     #[test]
     fn samples_of_a_tenth_of_the_window_say_nothing() {
         let mut sample = client_sample(1000, Some(0));
-        sample.cpu_ns = Some(ms(900));
+        (sample.cpu_ns, sample.starved) = (Some(ms(900)), Some(3));
         let of = |seconds: u64| {
             Activity::of(&[sample.clone()], Window { open_ns: ms(0), close_ns: ms(1000 * seconds) })
         };
         assert_eq!((of(2).busiest, of(10).busiest), (Some((0.9, 1)), None));
+        assert_eq!((of(2).starved, of(10).starved), (Some((3, 1)), None));
+        let silent = client_sample(1000, Some(1));
+        let both = Activity::of(&[sample.clone(), silent], Window { open_ns: ms(0), close_ns: ms(2000) });
+        assert_eq!(both.starved, None, "one worker does not tell");
         assert_eq!(Activity::of(&[], Window { open_ns: ms(0), close_ns: ms(1) }), Activity::default());
     }
 }

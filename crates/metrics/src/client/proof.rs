@@ -191,19 +191,20 @@ fn throttling(of: &Proving<'_>) -> Criterion {
 
 /// Requests are made ahead of their use; where that falls behind, a thread that sends stands still.
 fn prompts(of: &Proving<'_>) -> Criterion {
-    let n = of.activity.samples;
-    let (state, text) = match of.activity.starved {
-        Some(0) => (CriterionState::Met, "every prompt was made before its request was due".to_owned()),
-        Some(count) => {
-            let text = format!(
-                "{count} requests were due before their prompts had been made, limit 0: shorter prompts, a lower rate or a \
-                 faster client"
-            );
-            (CriterionState::Exceeded, text)
+    let (state, n, text) = match of.activity.starved {
+        Some((0, n)) => {
+            (CriterionState::Met, n, "every prompt was made before its request was due".to_owned())
         }
-        None => (CriterionState::Unknown, "waits for prompts not known".to_owned()),
+        Some((count, n)) => {
+            let text = format!(
+                "{count} requests were due before their prompts had been made, n = {n}, limit 0: shorter prompts, a lower \
+                 rate or a faster client"
+            );
+            (CriterionState::Exceeded, n, text)
+        }
+        None => (CriterionState::Unknown, 0, "waits for prompts not known".to_owned()),
     };
-    let value = of.activity.starved.map(|count| count as f64);
+    let value = of.activity.starved.map(|(count, _)| count as f64);
     let name = "prompts".to_owned();
     Criterion { name, state, value, threshold: 0.0, unit: "requests".to_owned(), n, text }
 }
@@ -274,7 +275,7 @@ mod tests {
             runtime_lag: vec![0.000_3; 3000],
             busiest: Some((0.3, 30)),
             throttled: Some(0),
-            starved: Some(0),
+            starved: Some((0, 30)),
             samples: 30,
             ..Activity::default()
         };
@@ -332,9 +333,14 @@ mod tests {
 
     #[test]
     fn prompts_that_were_late_are_a_doubt() {
-        let late = proof(|_, activity, _| activity.starved = Some(3));
+        let late = proof(|_, activity, _| activity.starved = Some((3, 30)));
         assert_eq!(late.verdict, ClientVerdict::NotProven);
-        assert!(late.reasons.starts_with("3 requests were due before their prompts"), "{}", late.reasons);
+        assert!(
+            late.reasons
+                .starts_with("3 requests were due before their prompts had been made, n = 30, limit 0"),
+            "{}",
+            late.reasons
+        );
         let unknown = proof(|_, activity, _| activity.starved = None);
         assert_eq!(unknown.verdict, ClientVerdict::Clear);
     }

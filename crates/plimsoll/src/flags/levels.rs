@@ -27,18 +27,6 @@ pub fn burstiness(text: &str) -> Result<Arrivals, String> {
     format!("gamma:{}", text.trim()).parse().map_err(|_| wrong.to_owned())
 }
 
-/// A seed. TOML holds no larger number.
-pub fn seed(text: &str) -> Result<u64, String> {
-    let wrong = || format!("not a seed; write a whole number from 0 to {}", i64::MAX);
-    text.trim().parse().ok().filter(|seed| i64::try_from(*seed).is_ok()).ok_or_else(wrong)
-}
-
-/// A size that cannot be nothing.
-pub fn at_least_one(text: &str) -> Result<u32, String> {
-    let wrong = || format!("not a size; write a whole number from 1 to {}", u32::MAX);
-    text.trim().parse().ok().filter(|size| *size > 0).ok_or_else(wrong)
-}
-
 /// What to write in place of a range such as `1..4`, `1-4` or `1:4`.
 fn range(text: &str) -> Option<String> {
     let (from, to) = ["...", "..=", "..", "-", ":"].iter().find_map(|sign| text.split_once(sign))?;
@@ -68,18 +56,6 @@ mod tests {
         }
         assert!(concurrency("many").unwrap_err().contains("parted by commas"));
         assert_eq!(concurrency(" 8"), Ok(8));
-    }
-
-    #[test]
-    fn seeds_and_sizes_say_their_range() {
-        assert_eq!((seed("0"), seed("9223372036854775807")), (Ok(0), Ok(i64::MAX as u64)));
-        for wrong in ["-1", "9223372036854775808", "", "1.5"] {
-            assert!(seed(wrong).unwrap_err().ends_with("from 0 to 9223372036854775807"), "{wrong}");
-        }
-        assert_eq!(at_least_one("1"), Ok(1));
-        for wrong in ["0", "-1", "4294967296", "many"] {
-            assert!(at_least_one(wrong).unwrap_err().ends_with("from 1 to 4294967295"), "{wrong}");
-        }
     }
 
     #[test]

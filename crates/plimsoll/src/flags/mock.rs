@@ -1,4 +1,3 @@
-use super::levels;
 use clap::Args;
 use plimsoll_record::{MockEngine, Span};
 use std::net::IpAddr;
@@ -26,10 +25,10 @@ struct EngineFlags {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// Largest number of requests in the running batch [default: 8].
-    #[arg(long, value_name = "N", value_parser = levels::at_least_one)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_num_seqs: Option<u32>,
     /// Largest prompt plus answer, tokens [default: 8192].
-    #[arg(long, value_name = "N", value_parser = levels::at_least_one)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_model_len: Option<u32>,
     /// Prefill: fixed part per request [default: 10ms].
     #[arg(long, value_name = "TIME")]
@@ -44,10 +43,10 @@ struct EngineFlags {
     #[arg(long, value_name = "TIME")]
     decode_per_seq: Option<Span>,
     /// Size of a KV-cache block, tokens [default: 16].
-    #[arg(long, value_name = "N", value_parser = levels::at_least_one)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     block_size: Option<u32>,
     /// KV-cache blocks [default: 8192].
-    #[arg(long, value_name = "N", value_parser = levels::at_least_one)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     num_blocks: Option<u32>,
 }
 
@@ -98,6 +97,15 @@ mod tests {
             ..MockEngine::default()
         };
         assert_eq!(flags.engine(), expected);
+    }
+
+    #[test]
+    fn an_engine_of_nothing_is_refused() {
+        for flag in ["--max-num-seqs", "--max-model-len", "--block-size", "--num-blocks"] {
+            let error =
+                Cli::try_parse_from(["plimsoll", "mock", "--port", "0", flag, "0"]).unwrap_err().to_string();
+            assert!(error.contains(flag) && error.contains("0 is not in 1..="), "{error}");
+        }
     }
 
     #[test]

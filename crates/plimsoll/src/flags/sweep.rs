@@ -61,7 +61,8 @@ struct LoadFlags {
     #[arg(long, value_name = "N")]
     repeats: Option<u32>,
     /// Seed of everything that is drawn [default: drawn, and written down].
-    #[arg(long, value_name = "N", value_parser = levels::seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+        value_parser = clap::builder::RangedI64ValueParser::<u64>::new().range(0..))]
     seed: Option<u64>,
     /// Threads that send [default: 1].
     #[arg(long, value_name = "N")]

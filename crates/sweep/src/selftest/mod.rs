@@ -51,7 +51,7 @@ const SLOTS: u32 = 64;
 /// it. Where it falls behind, events come together, and those are not counted; so the best of these loads counts.
 const STREAMS: [u32; 4] = [24, 48, 96, 192];
 /// Open files that the loads of fixed size need when the server's ends are in this process, too.
-pub const FILES_NEEDED: u64 = 2 * 192 + SPARE_FILES;
+pub const FILES_NEEDED: u64 = 2 * STREAMS[STREAMS.len() - 1] as u64 + SPARE_FILES;
 /// Open files beside the connections.
 pub const SPARE_FILES: u64 = 128;
 /// Tokens of a stream that measures events: long enough that requests cost little.

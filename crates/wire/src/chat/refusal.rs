@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_refused_field_is_not_its_own_substitute() {
-        let body = r#"{"error":{"message":"max_tokens is not supported; use max_tokens only without max_completion_tokens"}}"#;
+        let body = r#"{"error":{"message":"max_tokens is not supported; use of max_tokens has ended: send max_completion_tokens"}}"#;
         assert_eq!(refused(400, body), Some(("max_tokens", Some("max_completion_tokens".to_owned()))));
         let alone = r#"{"error":{"message":"max_tokens is not supported; use max_tokens no more"}}"#;
         assert_eq!(refused(400, alone), Some(("max_tokens", None)));
